@@ -1,0 +1,53 @@
+/*
+ * manifest/manifest.h - what was written, and where: from bytes to the block, before it means anything.
+ *
+ * Three surfaces carry a sandbox block: a standalone SANDBOX.md (front matter and a body that is only
+ * read by people), a parent manifest such as WORKSPACE.md (its `sandbox:` key holds inline, ref, file or a
+ * bare block), and the block alone (JSON from a program, or a test). Nothing is opened here: a ref stays
+ * words. Source: AIP-36 "Standalone SANDBOX.md frontmatter", "Embedding", rules 1 and 5.
+ */
+#ifndef CARREL_MANIFEST_MANIFEST_H
+#define CARREL_MANIFEST_MANIFEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/findings.h"
+#include "text/tree.h"
+
+enum manifest_kind { MANIFEST_STANDALONE, MANIFEST_PARENT, MANIFEST_BLOCK };
+enum manifest_syntax { MANIFEST_YAML, MANIFEST_JSON };
+
+enum manifest_form {
+        MANIFEST_NONE,         /* the parent declares no sandbox: valid, and commands are refused later */
+        MANIFEST_INLINE,       /* block is set */
+        MANIFEST_BARE,         /* block is set; the parent wrote it straight under `sandbox:` */
+        MANIFEST_REF,          /* ref is set */
+        MANIFEST_FILE,         /* ref is set; spelled `file:` */
+};
+
+struct manifest {
+        enum manifest_kind kind;
+        enum manifest_syntax syntax;
+        enum manifest_form form;
+        const struct node *root;       /* the whole front matter or document */
+        const struct node *block;      /* the sandbox block, or NULL for a ref */
+        const char *block_path;        /* where the block stands: "" or "sandbox/inline" */
+        const char *ref;               /* the reference as written, or NULL */
+        unsigned ref_line, ref_column;
+        const struct node *runner;     /* AIP-17 runner block of the parent, or NULL */
+};
+
+/*
+ * Reads `len` bytes of a manifest. Borrows bytes; everything given lives in `arena`. Warnings
+ * (bare_block) and errors go to `findings` as well. Errors: ERROR_MANIFEST_SYNTAX with "no_frontmatter",
+ * "unterminated_frontmatter" and those of yaml_read(); ERROR_FORM_CONFLICT, ERROR_FORM_MISSING,
+ * ERROR_SCHEMA_INVALID "type" where `sandbox` is no map.
+ */
+int manifest_read(struct arena *arena, const char *bytes, size_t len, enum manifest_kind kind,
+                  enum manifest_syntax syntax, struct manifest *ret, struct findings *findings,
+                  struct error *e);
+
+#endif

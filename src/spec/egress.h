@@ -1,0 +1,39 @@
+/*
+ * spec/egress.h - the grammar of network.egress, and who may be reached.
+ *
+ *     entry = ["*."] hostname [":" port]
+ *
+ * Lower-cased, one trailing dot dropped, labels [a-z0-9_-]{1,63} that neither start nor end with "-", at most
+ * 253 characters, ASCII only. No port means 80 and 443. "*.x" stands for one or more labels below x,
+ * never x itself. Refused: "*", "*.tld", an inner "*", URLs, paths, CIDR, IP literals in any spelling.
+ * Source: AIP-36 "network", design principle 6; cases A36-098 to 118.
+ */
+#ifndef CARREL_SPEC_EGRESS_H
+#define CARREL_SPEC_EGRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+
+struct spec_egress {
+        const char *host;             /* canonical; without the "*." */
+        bool is_wildcard;
+        uint16_t ports[2];
+        size_t port_count;            /* 1 or 2 */
+        unsigned line, column;
+};
+
+/* Reads one entry. Errors: ERROR_EGRESS_INVALID with reason wildcard, url_or_cidr, ip_literal, hostname, port,
+ * charset or whitespace; the path in the error is left for the caller. */
+int egress_read(struct arena *arena, const char *text, struct spec_egress *ret, struct error *e);
+
+/* May `host` (any case, trailing dot allowed) be reached on `port` (0: any port of the entry)? */
+bool egress_allows(const struct spec_egress *entries, size_t count, const char *host, uint16_t port);
+
+/* Is everything that `inner` permits also permitted by `outer`? */
+bool egress_covers(const struct spec_egress *outer, const struct spec_egress *inner);
+
+#endif

@@ -1,0 +1,114 @@
+/*
+ * spec/spec.h - what a sandbox block means: checked, defaulted, in one spelling, never changed again.
+ *
+ * The normal form of AIP-36. Lists are arrays with a count. Every pointer lives in the arena the spec was
+ * read into. UNSET marks a number that was not given and has no default.
+ */
+#ifndef CARREL_SPEC_SPEC_H
+#define CARREL_SPEC_SPEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/findings.h"
+#include "manifest/manifest.h"
+#include "spec/egress.h"
+#include "text/tree.h"
+
+#define SPEC_UNSET UINT64_MAX
+
+struct spec_place { unsigned line, column; };
+
+struct spec_limits {                  /* AIP-36 limits and metadata.carrel.limits; SPEC_UNSET if not given */
+        uint64_t timeout_ms;          /* wall clock, per command; default 30000 */
+        uint64_t memory_mb;           /* MiB, whole sandbox */
+        uint64_t cpu_ms;              /* CPU time of the whole tree, per command */
+        uint64_t cpu_millicores;      /* 1000 is one CPU */
+        uint64_t pids;                /* tasks at once; default 512 */
+        uint64_t open_files;          /* per process; default 1024 */
+        uint64_t io_read_bps;         /* bytes per second and device */
+        uint64_t io_write_bps;
+        uint64_t disk_mb;             /* MiB, each private writable file system; default 256 */
+        uint64_t output_bytes;        /* standard output and error together; past it output is dropped and counted */
+};
+
+struct spec_secret_name {             /* env.auth.state.env: a name that must resolve to a secret */
+        const char *name;
+        struct spec_place place;
+};
+
+struct spec_env {
+        const char *auth_ref;         /* env.auth.ref as written, or NULL */
+        struct spec_place auth_place;
+        const struct spec_secret_name *auth;  size_t auth_count;
+        const struct spec_secret_name *passthrough;  size_t passthrough_count;
+};
+
+enum spec_source_kind { SPEC_SOURCE_WORKSPACE, SPEC_SOURCE_REF, SPEC_SOURCE_FILE, SPEC_SOURCE_INLINE };
+
+struct spec_mount {
+        enum spec_source_kind kind;
+        const char *ref;              /* SPEC_SOURCE_REF, _FILE: as written */
+        const char *storage_provider; /* SPEC_SOURCE_INLINE: AIP-35 provider id */
+        const struct node *storage_config;
+        bool storage_read_only;       /* inline storage says read_only: true */
+        const char *at;               /* absolute, normalised */
+        bool is_read_only;            /* effective mode */
+        struct spec_place place;
+};
+
+struct spec_identity {                /* a label, never an OS user; exactly one form per entry */
+        const char *ref, *file, *name, *email, *role;
+};
+
+struct spec_lifecycle {
+        const char *pause_event;      /* NULL: never pauses */
+        uint64_t pause_idle_ms;       /* SPEC_UNSET when the event is no idle-N */
+        const char *destroy_on;       /* event name, or NULL for none */
+};
+
+enum spec_unix { SPEC_UNIX_ON, SPEC_UNIX_OFF };
+
+struct spec_names { const char *const *items; size_t count; };
+
+struct spec_carrel {                  /* metadata.carrel: ours, typed and closed */
+        enum spec_unix unix_sockets;  /* `unix: off` closes AF_UNIX inside */
+        struct spec_names tools;      /* absolute host directories, bound read-only at the same path */
+        struct spec_names protect;    /* more workspace-relative paths to keep read-only */
+        struct spec_names unprotect;  /* default-protected paths to open */
+};
+
+struct spec {
+        const char *id, *version;     /* NULL when absent */
+        const char *provider;
+        struct spec_place provider_place;
+        const struct node *config;    /* as written; typed members of `local` below */
+        const char *cwd;              /* local.cwd, or NULL */
+        const char *shell;            /* local.shell; default /bin/sh */
+        struct spec_limits limits;
+        struct spec_env env;
+        const struct spec_egress *egress;  size_t egress_count;
+        const struct spec_mount *mounts;  size_t mount_count;
+        const struct spec_identity *identities;  size_t identity_count;
+        const struct node *policy;    /* as written (shape checked), or NULL */
+        struct spec_place policy_place;
+        struct spec_lifecycle lifecycle;
+        bool is_read_only;
+        const struct node *metadata;  /* NULL when absent */
+        struct spec_carrel carrel;
+        const char *block_path;       /* "" or "sandbox/inline": what paths in errors are relative to */
+};
+
+/*
+ * Checks, defaults and freezes the block of `m` (m->block must be set). All errors go to `findings` in
+ * check order, the first is also written to *e. Paths in errors are relative to the block.
+ * Where m->runner is set, its limits apply where they are smaller (A36-178).
+ * Errors: every validate-stage code of AIP-36.
+ */
+int spec_read(struct arena *arena, const struct manifest *m, struct spec **ret, struct findings *findings,
+              struct error *e);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * text/yaml.h - YAML 1.2 (core schema, one document) into a tree. Scanner: libyaml; composer: ours.
+ *
+ * Refused with ERROR_MANIFEST_SYNTAX and a reason: "yaml" (the scanner's own complaint, bytes that are not
+ * UTF-8, a byte order mark, NUL), "duplicate_key", "alias_forbidden" (anchors too), "tag_forbidden",
+ * "merge_key", "non_string_key", "multi_document", "empty", "too_large" (bytes, depth or nodes past the
+ * limits). Plain scalars are resolved by the core schema alone: `yes`, `no`, `on`, `012`, `1_000`, `0x1F`
+ * rules are YAML 1.2's. Sources: AIP-36 cases A36-010, 012-017; yaml.org/spec/1.2.2 chapter 10.3.
+ */
+#ifndef CARREL_TEXT_YAML_H
+#define CARREL_TEXT_YAML_H
+
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "text/tree.h"
+
+struct text_limits {
+        size_t bytes_max;      /* length of the input, bytes */
+        unsigned depth_max;    /* lists and maps inside one another */
+        unsigned nodes_max;    /* scalars, lists and maps together */
+};
+
+extern const struct text_limits text_limits_manifest;   /* 256 KiB, 32, 16384 */
+
+/*
+ * Reads `len` bytes. `first_line` is the 1-based line of the first byte within its file, so that places
+ * are right for front matter. Borrows `bytes`; the tree lives in `arena`.
+ * Gives the root through ret_root. Errors: as above, and ERROR_NO_MEMORY.
+ */
+int yaml_read(struct arena *arena, const char *bytes, size_t len, unsigned first_line,
+              const struct text_limits *limits, const struct node **ret_root, struct error *e);
+
+#endif
