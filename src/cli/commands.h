@@ -1,0 +1,38 @@
+/*
+ * cli/commands.h - the commands of `carrel`, one entry point each.
+ *
+ * argv[0] is the command's own name ("check"), argv[argc] is NULL. Each prints for itself and returns the exit status:
+ * its own answer, or 125 our failure, 126 refused, 127 not found, 124 timed out, 137 killed. The table that names,
+ * explains and shows each of them is in main.c; a command prints its own help with cmd_usage().
+ */
+#ifndef CARREL_CLI_COMMANDS_H
+#define CARREL_CLI_COMMANDS_H
+
+#include <stdio.h>
+
+struct command {
+        const char *name;
+        const char *help;               /* one line */
+        const char *usage;              /* what follows "carrel NAME" */
+        const char *options;            /* one line each, or "" */
+        const char *example;            /* a command line that works as it stands */
+        int (*run)(int argc, char **argv);
+};
+
+int cmd_run(int argc, char **argv);
+int cmd_plan(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
+int cmd_check(int argc, char **argv);
+int cmd_schema(int argc, char **argv);
+int cmd_conformance(int argc, char **argv);
+int cmd_providers(int argc, char **argv);
+int cmd_help(int argc, char **argv);
+int cmd_version(int argc, char **argv);
+
+/* The row with this name, or NULL. */
+const struct command *command_find(const char *name);
+
+/* Prints the row's help (what it does, usage, options, example). */
+void cmd_usage(FILE *out, const char *name);
+
+#endif

@@ -1,0 +1,126 @@
+/*
+ * cli/main.c - the `carrel` command: one table of commands, and the help that is printed from it.
+ *
+ * Room: cli (joining, program). Touches: fd (standard streams).
+ * Knows which commands exist. Knows nothing of what they do.
+ * Theory: the first argument names a row. `--help` after a command shows the row; an unknown word is an error with
+ * the nearest thing to do next, never a guess.
+ */
+#include "cli/commands.h"
+
+#include <string.h>
+
+#ifndef CARREL_VERSION
+#define CARREL_VERSION "0.1.0"
+#endif
+
+static const struct command commands[] = {
+        { "check", "Say everything that is wrong with a manifest, and where.",
+          "FILE [--stage parse|validate|resolve|authorise] [--host FILE] [--json]",
+          "  --stage S     judge up to this stage (default: authorise)\n"
+          "  --host FILE   rules of the host; without it, those of this machine\n"
+          "  --json        one JSON object: error, errors, warnings, norm\n",
+          "carrel check SANDBOX.md", cmd_check },
+        { "schema", "Print the JSON Schema of a sandbox block, from the table of its fields.",
+          "", "", "carrel schema > sandbox.schema.json", cmd_schema },
+        { "conformance", "Run a file of conformance cases, and print TAP 14.",
+          "CASES.yaml [--json]",
+          "  --json        one JSON object instead of TAP\n",
+          "carrel conformance test/conform/aip36.yaml", cmd_conformance },
+        { "providers", "List the providers of this host and what each can enforce.",
+          "[--host FILE] [--json]",
+          "  --host FILE   rules of the host; without it, those of this machine\n"
+          "  --json        one JSON object\n",
+          "carrel providers --json", cmd_providers },
+        { "help", "Show the commands, or one of them.", "[COMMAND]", "", "carrel help check", cmd_help },
+        { "version", "Print the version.", "", "", "carrel version", cmd_version },
+};
+
+enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
+
+const struct command *
+command_find(const char *name)
+{
+        for (size_t i = 0; i < COMMAND_COUNT; i++)
+                if (strcmp(commands[i].name, name) == 0)
+                        return &commands[i];
+        return NULL;
+}
+
+void
+cmd_usage(FILE *out, const char *name)
+{
+        const struct command *c = command_find(name);
+
+        if (!c)
+                return;
+        (void)fprintf(out, "%s\n\nUsage: carrel %s%s%s\n", c->help, c->name, *c->usage ? " " : "", c->usage);
+        if (*c->options)
+                (void)fprintf(out, "\nOptions:\n%s", c->options);
+        (void)fprintf(out, "\nExample: %s\n", c->example);
+}
+
+static void
+overview(FILE *out)
+{
+        (void)fprintf(out, "carrel: runs the commands of an AI agent in a sandbox that a SANDBOX.md describes.\n\n"
+                           "Usage: carrel COMMAND [ARGUMENTS]\n\nCommands:\n");
+        for (size_t i = 0; i < COMMAND_COUNT; i++)
+                (void)fprintf(out, "  %-12s  %s\n", commands[i].name, commands[i].help);
+        (void)fprintf(out, "\n`carrel help COMMAND` shows a command with an example.\n");
+}
+
+static int
+unknown(const char *name)
+{
+        (void)fputs("carrel: there is no command of that name: ", stderr);
+        for (size_t i = 0; name[i] != '\0' && i < 64; i++)
+                (void)fputc(name[i] >= ' ' && name[i] < 127 ? name[i] : '?', stderr);
+        (void)fputs("\nNext: `carrel help` lists the commands.\n", stderr);
+        return 125;
+}
+
+int
+cmd_help(int argc, char **argv)
+{
+        if (argc < 2) {
+                overview(stdout);
+                return 0;
+        }
+        if (!command_find(argv[1]))
+                return unknown(argv[1]);
+        cmd_usage(stdout, argv[1]);
+        return 0;
+}
+
+int
+cmd_version(int argc, char **argv)
+{
+        (void)argc;
+        (void)argv;
+        (void)printf("carrel %s\n", CARREL_VERSION);
+        return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+        const struct command *c;
+
+        if (argc < 2) {
+                overview(stderr);
+                return 125;
+        }
+        if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+                return cmd_help(1, argv);
+        if (strcmp(argv[1], "--version") == 0)
+                return cmd_version(1, argv);
+        c = command_find(argv[1]);
+        if (!c)
+                return unknown(argv[1]);
+        if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0)) {
+                cmd_usage(stdout, c->name);
+                return 0;
+        }
+        return c->run(argc - 1, argv + 1);
+}

@@ -1,0 +1,523 @@
+/*
+ * policy/authorise.c - may it? A checked spec against what the host permits.
+ *
+ * Room: policy (deciding, pure). Touches: mem.
+ * Knows specs, host rules and grants. Knows nothing of files, sockets or how a provider does its work.
+ * Theory: a row of questions, each of which adds its findings; only an unknown provider ends the row early, because
+ * every later question is about what that provider can do.
+ */
+#include "policy/authorise.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum { POLICIES_MAX = 64 };
+
+struct asking {
+        struct arena *arena;
+        const struct spec *spec;
+        const struct host_rules *rules;
+        const struct host_ability *can;
+        int64_t now_s;
+        struct spec *result;            /* the copy under way */
+        struct spec_mount *mounts;      /* its mounts */
+        struct findings *findings;
+};
+
+static void refuse(struct asking *a, enum error_code code, const char *path, const char *reason,
+                   struct spec_place place, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+
+static void
+refuse(struct asking *a, enum error_code code, const char *path, const char *reason, struct spec_place place,
+       const char *fmt, ...)
+{
+        struct error e;
+        va_list ap;
+        char *text;
+
+        va_start(ap, fmt);
+        text = arena_alloc(a->arena, sizeof e.message);
+        if (text)
+                (void)vsnprintf(text, sizeof e.message, fmt, ap);
+        va_end(ap);
+        (void)fail_at(&e, code, path, reason, "%s", text ? text : "refused");
+        e.line = place.line;
+        e.column = place.column;
+        findings_add(a->findings, &e);
+}
+
+static const char *
+numbered(struct asking *a, const char *list, size_t index, const char *tail)
+{
+        const char *path = arena_format(a->arena, "%s/%zu%s", list, index, tail);
+
+        return path ? path : list;
+}
+
+/* ---- provider and limits ----------------------------------------------------------------------------- */
+
+static void
+ask_trust(struct asking *a)
+{
+        if (!a->rules->is_trusted && !a->can->is_isolated)
+                refuse(a, ERROR_PROVIDER_UNTRUSTED, "provider", "", a->spec->provider_place,
+                       "the provider \"%.64s\" does not isolate, and this manifest is not trusted", a->spec->provider);
+}
+
+struct limit_row {
+        const char *name, *path;
+        size_t value;                   /* offset in struct spec_limits */
+        size_t ability;                 /* offset in struct host_ability */
+};
+
+#define LIMIT(field, path, ability) { #field, path, offsetof(struct spec_limits, field), offsetof(struct host_ability, ability) }
+static const struct limit_row limit_rows[] = {
+        LIMIT(timeout_ms,     "limits/timeout_ms", caps_time),
+        LIMIT(memory_mb,      "limits/memory_mb", caps_memory),
+        LIMIT(cpu_ms,         "limits/cpu_ms", caps_cpu),
+        LIMIT(cpu_millicores, "metadata/carrel/limits/cpu_millicores", caps_millicores),
+        LIMIT(pids,           "metadata/carrel/limits/pids", caps_pids),
+        LIMIT(open_files,     "metadata/carrel/limits/open_files", caps_files),
+        LIMIT(io_read_bps,    "metadata/carrel/limits/io_read_bps", caps_io),
+        LIMIT(io_write_bps,   "metadata/carrel/limits/io_write_bps", caps_io),
+        LIMIT(disk_mb,        "metadata/carrel/limits/disk_mb", caps_disk),
+        LIMIT(output_bytes,   "metadata/carrel/limits/output_bytes", caps_output),
+};
+#undef LIMIT
+
+static void
+ask_limits(struct asking *a)
+{
+        for (size_t i = 0; i < sizeof limit_rows / sizeof limit_rows[0]; i++) {
+                const struct limit_row *row = &limit_rows[i];
+                const char *name;
+                uint64_t value;
+                bool is_able;
+
+                memcpy(&value, (const char *)&a->spec->limits + row->value, sizeof value);
+                memcpy(&is_able, (const char *)a->can + row->ability, sizeof is_able);
+                if (value == SPEC_UNSET || is_able)
+                        continue;
+                name = arena_format(a->arena, "limit_unenforceable:%s", row->name);
+                findings_warn(a->findings, name ? name : "limit_unenforceable", row->path, 0, 0,
+                              "the provider \"%.64s\" cannot enforce %s on this host", a->spec->provider, row->name);
+        }
+}
+
+/* ---- the way out ------------------------------------------------------------------------------------- */
+
+static bool
+has_suffix(const char *host, const char *suffix)
+{
+        size_t len = strlen(host), tail = strlen(suffix);
+
+        if (len > 0 && host[len - 1] == '.')
+                len--;
+        if (len < tail || strncasecmp(host + len - tail, suffix, tail) != 0)
+                return false;
+        return len == tail || host[len - tail - 1] == '.';
+}
+
+bool
+authorise_host_is_private(const char *host)
+{
+        static const char *const suffixes[] = { "localhost", "local", "internal", "localdomain", "home.arpa" };
+
+        for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
+                if (has_suffix(host, suffixes[i]))
+                        return true;
+        return false;
+}
+
+static bool
+is_covered(const struct spec_egress *outer, size_t count, const struct spec_egress *inner)
+{
+        for (size_t i = 0; i < count; i++)
+                if (egress_covers(&outer[i], inner))
+                        return true;
+        return false;
+}
+
+static void
+ask_destination(struct asking *a, size_t index)
+{
+        const struct spec_egress *entry = &a->spec->egress[index];
+        const struct spec_place place = { entry->line, entry->column };
+        const char *path = numbered(a, "network/egress", index, "");
+        bool is_listed = is_covered(a->rules->egress_allowed, a->rules->egress_allowed_count, entry);
+
+        if (a->rules->has_egress_list && !is_listed)
+                refuse(a, ERROR_EGRESS_NOT_PERMITTED, path, "not_in_host_allowlist", place,
+                       "%s%s is not among the destinations this host permits", entry->is_wildcard ? "*." : "", entry->host);
+        else if (authorise_host_is_private(entry->host) && !is_listed
+                 && !is_covered(a->rules->private_names, a->rules->private_name_count, entry))
+                refuse(a, ERROR_EGRESS_NOT_PERMITTED, path, "private_name", place,
+                       "%s%s is a private name, and this host does not permit it", entry->is_wildcard ? "*." : "", entry->host);
+}
+
+static void
+ask_egress_ability(struct asking *a)
+{
+        if (a->can->egress == HOST_EGRESS_NONE)
+                refuse(a, ERROR_EGRESS_UNENFORCEABLE, "network/egress", "", a->spec->provider_place,
+                       "the provider \"%.64s\" cannot restrict the network, so it is not used at all", a->spec->provider);
+        else if (a->can->egress == HOST_EGRESS_CLOSED && a->spec->egress_count > 0)
+                refuse(a, ERROR_EGRESS_UNENFORCEABLE, "network/egress", "",
+                       (struct spec_place){ a->spec->egress[0].line, a->spec->egress[0].column },
+                       "the provider \"%.64s\" can keep the network shut here, but cannot open it for listed names alone",
+                       a->spec->provider);
+}
+
+static void
+ask_egress(struct asking *a)
+{
+        ask_egress_ability(a);
+        for (size_t i = 0; i < a->spec->egress_count; i++)
+                ask_destination(a, i);
+}
+
+/* ---- environment ------------------------------------------------------------------------------------- */
+
+static void
+ask_secret(struct asking *a, const struct host_inventory *inventory, size_t index)
+{
+        const struct spec_secret_name *wanted = &a->spec->env.auth[index];
+        const char *path = numbered(a, "env/auth/state/env", index, "");
+        const char *slug = host_inventory_slug(inventory, a->arena, wanted->name);
+
+        if (!slug || !host_names_have(&inventory->slugs, slug))
+                refuse(a, ERROR_AUTH_UNRESOLVABLE, path, "no_slug", wanted->place,
+                       "%s stands for the secret \"%s\", which %s does not declare", wanted->name, slug ? slug : "",
+                       inventory->ref);
+        else if (host_names_have(&inventory->deny_bind, slug))
+                refuse(a, ERROR_AUTH_UNRESOLVABLE, path, "bind_denied", wanted->place,
+                       "the secret \"%s\" may not be bound into a sandbox", slug);
+}
+
+static void
+ask_secrets(struct asking *a)
+{
+        const struct spec_env *env = &a->spec->env;
+        const struct host_inventory *inventory;
+
+        if (!env->auth_ref) {
+                if (env->auth_count > 0)
+                        refuse(a, ERROR_AUTH_UNRESOLVABLE, "env/auth/ref", "missing_ref", env->auth[0].place,
+                               "env.auth names secrets, but not the SECRETS.md that declares them");
+                return;
+        }
+        inventory = host_rules_inventory(a->rules, env->auth_ref);
+        if (!inventory) {
+                refuse(a, ERROR_AUTH_UNRESOLVABLE, "env/auth/ref", "not_found", env->auth_place,
+                       "%s was not found", env->auth_ref);
+                return;
+        }
+        if (!inventory->may_reveal) {
+                refuse(a, ERROR_AUTH_UNRESOLVABLE, "env/auth/ref", "not_authorised", env->auth_place,
+                       "the owner of this workspace is not authorised to reveal %s", env->auth_ref);
+                return;
+        }
+        for (size_t i = 0; i < env->auth_count; i++)
+                ask_secret(a, inventory, i);
+}
+
+bool
+authorise_name_is_denied(const char *name)
+{
+        static const char *const parts[] = { "KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL", "PRIVATE" };
+        static const char *const whole[] = { "BASH_ENV", "ENV", "SHELLOPTS", "PYTHONSTARTUP", "NODE_OPTIONS",
+                                             "GCONV_PATH", "IFS" };
+
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+                for (const char *at = name; *at != '\0'; at++)
+                        if (strncasecmp(at, parts[i], strlen(parts[i])) == 0)
+                                return true;
+        for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++)
+                if (strcasecmp(name, whole[i]) == 0)
+                        return true;
+        return strncasecmp(name, "LD_", 3) == 0;
+}
+
+static void
+ask_passthrough(struct asking *a)
+{
+        for (size_t i = 0; i < a->spec->env.passthrough_count; i++) {
+                const struct spec_secret_name *name = &a->spec->env.passthrough[i];
+
+                if (!authorise_name_is_denied(name->name) || host_names_have(&a->rules->passthrough_allow, name->name))
+                        continue;
+                refuse(a, ERROR_PASSTHROUGH_DENIED, numbered(a, "env/passthrough", i, ""), "", name->place,
+                       "%s may carry a credential or steer a loader, so it is not passed through", name->name);
+        }
+}
+
+/* ---- mounts and tools -------------------------------------------------------------------------------- */
+
+static bool
+mount_is_narrowed(struct asking *a, const struct spec_mount *mount)
+{
+        const struct host_mountable *mountable;
+
+        switch (mount->kind) {
+        case SPEC_SOURCE_WORKSPACE:
+                return a->rules->storage_is_read_only;
+        case SPEC_SOURCE_INLINE:
+                return mount->storage_read_only;
+        case SPEC_SOURCE_REF:
+        case SPEC_SOURCE_FILE:
+                mountable = host_rules_mountable(a->rules, mount->ref);
+                return mountable && mountable->is_read_only;
+        }
+        return true;
+}
+
+static void
+ask_mountable(struct asking *a, const struct spec_mount *mount, const char *path)
+{
+        const struct host_mountable *mountable = host_rules_mountable(a->rules, mount->ref);
+
+        if (!mountable)
+                refuse(a, ERROR_MOUNT_UNRESOLVABLE, path, "not_found", mount->place,
+                       "this host knows no workspace or storage \"%s\"", mount->ref);
+        else if (mountable->is_ambiguous)
+                refuse(a, ERROR_MOUNT_UNRESOLVABLE, path, "ambiguous_kind", mount->place,
+                       "\"%s\" names a workspace and a storage", mount->ref);
+}
+
+static bool
+path_climbs(const char *path)
+{
+        for (const char *at = path; *at != '\0'; at += strspn(at, "/")) {
+                size_t len = strcspn(at, "/");
+
+                if (len == 2 && at[0] == '.' && at[1] == '.')
+                        return true;
+                at += len;
+        }
+        return false;
+}
+
+static void
+ask_inline_storage(struct asking *a, const struct spec_mount *mount, const char *path)
+{
+        const char *from = host_mount_path(a->rules, mount);
+
+        if (strcmp(mount->storage_provider, "local-fs") != 0 && strcmp(mount->storage_provider, "dev-local") != 0) {
+                refuse(a, ERROR_MOUNT_UNRESOLVABLE, path, "provider_no_mounts", mount->place,
+                       "storage of the kind \"%.64s\" cannot be mounted here; local-fs and dev-local can",
+                       mount->storage_provider);
+        } else if (!from || *from == '\0') {
+                refuse(a, ERROR_MOUNT_UNRESOLVABLE, path, "not_found", mount->place,
+                       "the config of %.64s storage names a directory: path", mount->storage_provider);
+        } else if (*from != '/') {
+                if (!a->rules->has_workspace)
+                        refuse(a, ERROR_MOUNT_UNRESOLVABLE, path, "no_parent_workspace", mount->place,
+                               "a relative path is below the workspace, and there is none");
+                else if (path_climbs(from))
+                        refuse(a, ERROR_MOUNT_DENIED, path, "outside_workspace", mount->place,
+                               "\"%s\" leads out of the workspace", from);
+        } else if (!host_path_is_below(&a->rules->mount_roots, from)) {
+                refuse(a, ERROR_MOUNT_DENIED, path, "not_in_mount_roots", mount->place,
+                       "\"%s\" is below none of the host's mount_roots", from);
+        }
+}
+
+static void
+ask_mount(struct asking *a, size_t index)
+{
+        struct spec_mount *mount = &a->mounts[index];
+        const char *path = numbered(a, "mounts", index, "/source");
+
+        if (!a->can->can_mount)
+                refuse(a, ERROR_MOUNT_UNRESOLVABLE, path, "provider_no_mounts", mount->place,
+                       "the provider \"%.64s\" has no mounts", a->spec->provider);
+        else if (mount->kind == SPEC_SOURCE_INLINE)
+                ask_inline_storage(a, mount, path);
+        else if (mount->kind != SPEC_SOURCE_WORKSPACE)
+                ask_mountable(a, mount, path);
+        else if (!a->rules->has_workspace)
+                refuse(a, ERROR_MOUNT_UNRESOLVABLE, path, "no_parent_workspace", mount->place,
+                       "`source: workspace` needs a parent workspace, and there is none");
+
+        if (mount->is_read_only || !mount_is_narrowed(a, mount))
+                return;
+        mount->is_read_only = true;
+        findings_warn(a->findings, "mount_mode_narrowed", numbered(a, "mounts", index, "/mode"), mount->place.line,
+                      mount->place.column, "the storage behind %s is read-only, so the mount is", mount->at);
+}
+
+static void
+ask_mounts(struct asking *a)
+{
+        for (size_t i = 0; i < a->spec->mount_count; i++)
+                ask_mount(a, i);
+}
+
+static void
+ask_tools(struct asking *a)
+{
+        for (size_t i = 0; i < a->spec->carrel.tools.count; i++)
+                if (!host_path_is_below(&a->rules->tool_roots, a->spec->carrel.tools.items[i]))
+                        refuse(a, ERROR_MOUNT_DENIED, numbered(a, "metadata/carrel/tools", i, ""), "not_in_tool_roots",
+                               (struct spec_place){ 0, 0 }, "\"%s\" is below none of the host's tool_roots",
+                               a->spec->carrel.tools.items[i]);
+}
+
+static void
+ask_lifecycle(struct asking *a)
+{
+        if (!a->spec->lifecycle.pause_event || a->can->can_pause)
+                return;
+        a->result->lifecycle.pause_event = NULL;
+        a->result->lifecycle.pause_idle_ms = SPEC_UNSET;
+        findings_warn(a->findings, "lifecycle_ignored", "lifecycle/pause_after_idle", 0, 0,
+                      "the provider \"%.64s\" cannot pause, so it will not", a->spec->provider);
+}
+
+/* ---- policy ------------------------------------------------------------------------------------------ */
+
+struct bodies {
+        struct grant_policy items[POLICIES_MAX];
+        size_t count;
+};
+
+static const struct node *
+policy_named(const struct host_rules *rules, const char *ref)
+{
+        for (size_t i = 0; i < rules->policy_count; i++)
+                if (strcmp(rules->policies[i].ref, ref) == 0)
+                        return rules->policies[i].body;
+        return NULL;
+}
+
+/* A policy is a body, {inline: body}, {ref: name}, {file: path} or the bare name. */
+static const struct node *
+policy_body(const struct host_rules *rules, const struct node *n)
+{
+        const struct node *inner = node_find(n, "inline");
+        const struct node *ref = node_find(n, "ref");
+
+        if (n->kind == NODE_STRING)
+                return policy_named(rules, n->text);
+        if (n->kind != NODE_MAP)
+                return NULL;
+        if (inner)
+                return inner->kind == NODE_MAP ? inner : NULL;
+        if (!ref)
+                ref = node_find(n, "file");
+        if (ref)
+                return ref->kind == NODE_STRING ? policy_named(rules, ref->text) : NULL;
+        return n;
+}
+
+static int
+add_policy(struct asking *a, struct bodies *b, const struct node *n, const char *path)
+{
+        const struct node *body = policy_body(a->rules, n);
+
+        if (!body || b->count == POLICIES_MAX) {
+                refuse(a, ERROR_POLICY_UNRESOLVABLE, path, "", (struct spec_place){ n->line, n->column },
+                       body ? "a sandbox has at most 64 policies" : "this host does not know the policy named here");
+                return -1;
+        }
+        b->items[b->count++] = (struct grant_policy){ body, path };
+        return 0;
+}
+
+static int
+gather_policies(struct asking *a, struct bodies *b)
+{
+        const struct node *n = a->spec->policy;
+        size_t index = 0;
+
+        if (n->kind != NODE_LIST)
+                return add_policy(a, b, n, "policy");
+        node_each(item, n)
+                if (add_policy(a, b, item, numbered(a, "policy", index++, "")) < 0)
+                        return -1;
+        return 0;
+}
+
+static void
+ask_action(struct asking *a, const struct bodies *b, const char *action)
+{
+        const struct grant_request request = { a->rules->principal, action, a->now_s, a->rules->usage };
+        struct grant_decision d = grant_decide(a->arena, b->items, b->count, &request, a->findings);
+
+        if (!d.is_allowed)
+                refuse(a, ERROR_POLICY_DENIED, "policy", action, a->spec->policy_place,
+                       "policy does not grant %s to %s (%s)", action, d.principal, d.reason);
+}
+
+/* No policy anywhere: the owner of the machine may, and it is the owner who asks. */
+static void
+ask_policy(struct asking *a)
+{
+        struct bodies *b;
+
+        if (!a->spec->policy)
+                return;
+        b = arena_new(a->arena, struct bodies);
+        if (!b || gather_policies(a, b) < 0)
+                return;
+        ask_action(a, b, "sandbox:execute");
+        if (a->spec->egress_count > 0)
+                ask_action(a, b, "sandbox:network-egress");
+}
+
+/* ---- the row of questions ---------------------------------------------------------------------------- */
+
+static void (*const questions[])(struct asking *a) = {
+        ask_trust, ask_limits, ask_egress, ask_secrets, ask_passthrough, ask_mounts, ask_tools, ask_policy,
+        ask_lifecycle,
+};
+
+static int
+copy_spec(struct asking *a, struct error *e)
+{
+        a->result = arena_new(a->arena, struct spec);
+        a->mounts = arena_array(a->arena, struct spec_mount, a->spec->mount_count + 1);
+        if (!a->result || !a->mounts)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the judged spec");
+        *a->result = *a->spec;
+        if (a->spec->mount_count > 0)
+                memcpy(a->mounts, a->spec->mounts, sizeof *a->mounts * a->spec->mount_count);
+        a->result->mounts = a->mounts;
+        return 0;
+}
+
+static int
+find_provider(struct asking *a)
+{
+        const struct host_provider *provider = host_provider_find(&a->rules->providers, a->spec->provider);
+
+        if (!provider) {
+                refuse(a, ERROR_PROVIDER_UNKNOWN, "provider", "", a->spec->provider_place,
+                       "this host has no provider \"%.64s\"", a->spec->provider);
+                return -1;
+        }
+        a->can = &provider->can;
+        return 0;
+}
+
+int
+authorise(struct arena *arena, const struct spec *spec, const struct host_rules *rules, int64_t now_s,
+          const struct spec **ret_spec, struct findings *findings, struct error *e)
+{
+        struct asking a = { .arena = arena, .spec = spec, .rules = rules, .now_s = now_s, .findings = findings };
+        size_t errors_before = findings->error_count;
+
+        if (copy_spec(&a, e) < 0)
+                return -1;
+        if (find_provider(&a) == 0)
+                for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++)
+                        questions[i](&a);
+        if (arena_is_full(arena))
+                return fail(e, ERROR_NO_MEMORY, "no memory to judge the sandbox");
+        if (findings->error_count > errors_before)
+                return findings_verdict(findings, e);
+        *ret_spec = a.result;
+        return 0;
+}

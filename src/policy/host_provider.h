@@ -1,0 +1,81 @@
+/*
+ * policy/host_provider.h - the providers a host knows, and what each of them can really enforce.
+ *
+ * The registry is open: a host file may register ids of its own. The six ids of AIP-36 are reserved: the host may
+ * say what they can do here, nobody may register something else under their name, and one that the host does not
+ * mention stays unknown (A36-179). Source: AIP-36 "Provider enumerated set"; AIP-43 (an id is registered once).
+ */
+#ifndef CARREL_POLICY_HOST_PROVIDER_H
+#define CARREL_POLICY_HOST_PROVIDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "text/tree.h"
+
+enum host_egress {
+        HOST_EGRESS_NONE,       /* cannot restrict the network: never used, not even with an empty list */
+        HOST_EGRESS_CLOSED,     /* can keep everything out, cannot let listed names through */
+        HOST_EGRESS_LISTED,     /* lets the listed names through and nothing else */
+};
+
+struct host_ability {
+        const char *tier;       /* "T1" to "T4", or NULL where the host does not say */
+        enum host_egress egress;
+        bool is_isolated;       /* keeps an untrusted manifest away from the host */
+        bool can_mount, can_pause;
+        /* caps it can hold a sandbox to; each stands for a field of struct spec_limits */
+        bool caps_time, caps_memory, caps_cpu, caps_millicores, caps_pids, caps_files, caps_io, caps_disk, caps_output;
+};
+
+struct host_provider {
+        const char *id;
+        struct host_ability can;
+};
+
+enum { HOST_PROVIDERS_MAX = 64, HOST_PROVIDER_ID_MAX = 64 };
+
+struct host_providers {
+        struct host_provider items[HOST_PROVIDERS_MAX];
+        size_t count;
+};
+
+/* Is it one of the six ids of AIP-36, in any case? */
+bool host_provider_is_reserved(const char *id);
+
+/* The provider with exactly this id, or NULL. */
+const struct host_provider *host_provider_find(const struct host_providers *p, const char *id);
+
+/*
+ * Registers a host's own id; the text is copied into `arena`. Ids are compared without regard to case.
+ * Errors: ERROR_PROVIDER_CONFLICT "enumerated" or "duplicate", ERROR_SCHEMA_INVALID "pattern" (an id is
+ * [a-z0-9][a-z0-9-]*, at most 64), ERROR_QUOTA_EXCEEDED past 64 providers, ERROR_NO_MEMORY.
+ */
+int host_provider_register(struct host_providers *p, struct arena *arena, const char *id,
+                           const struct host_ability *can, struct error *e);
+
+/* The same for one of the six reserved ids, which only the host itself may describe. */
+int host_provider_describe(struct host_providers *p, struct arena *arena, const char *id,
+                           const struct host_ability *can, struct error *e);
+
+/*
+ * Reads the abilities of one provider from a host file. A registration says what the provider lacks: what it
+ * leaves out is taken as present, except isolation, which must be claimed. `path` is for errors.
+ * Errors: ERROR_SCHEMA_INVALID type, enum or unknown_field.
+ */
+int host_ability_read(struct arena *arena, const struct node *n, const char *path, struct host_ability *ret,
+                      struct error *e);
+
+/* Takes away from `can` whatever `real` does not have: a host file cannot give a machine an ability. */
+void host_ability_bound(struct host_ability *can, const struct host_ability *real);
+
+/* The abilities of `provider` as "isolated", "timeout", ...: one row each, for people and programs. NULL past the end. */
+const char *host_ability_name(size_t index);
+bool host_ability_has(const struct host_ability *can, size_t index);
+
+/* "none", "closed", "listed" */
+const char *host_egress_name(enum host_egress egress);
+
+#endif

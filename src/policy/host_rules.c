@@ -1,0 +1,539 @@
+/*
+ * policy/host_rules.c - what this host permits, as data.
+ *
+ * Room: policy (deciding, pure). Touches: mem.
+ * Knows the fields of a host file. Knows nothing of where the file lies or of who runs here.
+ * Theory: one row for each field; a field that no row knows is an error, because a misspelt permission or
+ * prohibition must not pass in silence.
+ */
+#include "policy/host_rules.h"
+
+#include <string.h>
+
+enum { NAMES_MAX = 4096 };
+
+struct reading {
+        struct arena *arena;
+        struct host_rules *rules;
+        struct error *e;
+};
+
+static int
+out_of_memory(struct error *e)
+{
+        return fail(e, ERROR_NO_MEMORY, "no memory for the host's rules");
+}
+
+static int
+wrong(struct reading *r, const struct node *n, const char *path, const char *reason, const char *message)
+{
+        (void)fail_at(r->e, ERROR_SCHEMA_INVALID, path, reason, "%s: %s", path, message);
+        r->e->line = n->line;
+        r->e->column = n->column;
+        error_hint(r->e, "Correct the host file.");
+        return -1;
+}
+
+/* ---- lists of words and of destinations -------------------------------------------------------------- */
+
+static int
+read_names(struct reading *r, const struct node *n, const char *path, struct spec_names *ret)
+{
+        const char **items;
+        size_t count = 0;
+
+        if (n->kind != NODE_LIST || n->len > NAMES_MAX)
+                return wrong(r, n, path, "type", "this is a list of words");
+        items = arena_array(r->arena, const char *, n->len + 1);
+        if (!items)
+                return out_of_memory(r->e);
+        node_each(item, n) {
+                if (item->kind != NODE_STRING || item->len == 0)
+                        return wrong(r, item, path, "type", "each entry is a word");
+                items[count++] = item->text;
+        }
+        *ret = (struct spec_names){ items, count };
+        return 0;
+}
+
+static int
+read_roots(struct reading *r, const struct node *n, const char *path, struct spec_names *ret)
+{
+        if (read_names(r, n, path, ret) < 0)
+                return -1;
+        for (size_t i = 0; i < ret->count; i++)
+                if (ret->items[i][0] != '/' || !host_path_is_below(&(struct spec_names){ &ret->items[i], 1 }, ret->items[i]))
+                        return wrong(r, n, path, "pattern", "each entry is an absolute path without \"..\", \".\" or \"//\"");
+        return 0;
+}
+
+static int
+read_destinations(struct reading *r, const struct node *n, const char *path, const struct spec_egress **ret,
+                  size_t *ret_count)
+{
+        struct spec_names words;
+        struct spec_egress *entries;
+
+        if (read_names(r, n, path, &words) < 0)
+                return -1;
+        entries = arena_array(r->arena, struct spec_egress, words.count + 1);
+        if (!entries)
+                return out_of_memory(r->e);
+        for (size_t i = 0; i < words.count; i++)
+                if (egress_read(r->arena, words.items[i], &entries[i], r->e) < 0)
+                        return error_wrap(r->e, "%s/%zu", path, i);
+        *ret = entries;
+        *ret_count = words.count;
+        return 0;
+}
+
+/* ---- the fields -------------------------------------------------------------------------------------- */
+
+static int
+read_trust(struct reading *r, const struct node *n)
+{
+        if (!node_is_text(n, "trusted") && !node_is_text(n, "untrusted"))
+                return wrong(r, n, "trust", "enum", "this is trusted or untrusted");
+        r->rules->is_trusted = node_is_text(n, "trusted");
+        return 0;
+}
+
+static int
+read_principal(struct reading *r, const struct node *n)
+{
+        if (n->kind != NODE_STRING || n->len == 0 || strcmp(n->text, "*") == 0)
+                return wrong(r, n, "principal", "type", "this is the name of one principal");
+        r->rules->principal = n->text;
+        return 0;
+}
+
+static int
+read_providers(struct reading *r, const struct node *n)
+{
+        if (n->kind != NODE_MAP)
+                return wrong(r, n, "providers", "type", "this is a map from provider ids to abilities");
+        node_each(member, n) {
+                const char *path = arena_format(r->arena, "providers/%s", member->key);
+                struct host_ability can;
+                int rc;
+
+                if (!path)
+                        return out_of_memory(r->e);
+                if (host_ability_read(r->arena, member, path, &can, r->e) < 0)
+                        return -1;
+                /* an exact reserved id is described, any other spelling of it collides */
+                if (host_provider_describe(&r->rules->providers, r->arena, member->key, &can, r->e) == 0)
+                        continue;
+                rc = host_provider_register(&r->rules->providers, r->arena, member->key, &can, r->e);
+                if (rc < 0) {
+                        r->e->line = member->key_line;
+                        r->e->column = member->key_column;
+                        return -1;
+                }
+        }
+        return 0;
+}
+
+static int
+read_egress_allowed(struct reading *r, const struct node *n)
+{
+        r->rules->has_egress_list = true;
+        return read_destinations(r, n, "egress_allowed", &r->rules->egress_allowed, &r->rules->egress_allowed_count);
+}
+
+static int
+read_private_names(struct reading *r, const struct node *n)
+{
+        return read_destinations(r, n, "private_names", &r->rules->private_names, &r->rules->private_name_count);
+}
+
+static int
+read_passthrough_allow(struct reading *r, const struct node *n)
+{
+        return read_names(r, n, "passthrough_allow", &r->rules->passthrough_allow);
+}
+
+static int
+read_mount_roots(struct reading *r, const struct node *n)
+{
+        return read_roots(r, n, "mount_roots", &r->rules->mount_roots);
+}
+
+static int
+read_tool_roots(struct reading *r, const struct node *n)
+{
+        return read_roots(r, n, "tool_roots", &r->rules->tool_roots);
+}
+
+static int
+read_workspace(struct reading *r, const struct node *n)
+{
+        r->rules->has_workspace = n->kind != NODE_NULL;
+        if (n->kind == NODE_NULL)
+                return 0;
+        if (n->kind != NODE_MAP)
+                return wrong(r, n, "workspace", "type", "this is a map or null");
+        node_each(member, n) {
+                if (strcmp(member->key, "storage_read_only") != 0 || member->kind != NODE_BOOL)
+                        return wrong(r, member, "workspace", "unknown_field", "its one member is storage_read_only: true or false");
+                r->rules->storage_is_read_only = member->boolean;
+        }
+        return 0;
+}
+
+static int
+read_bindings(struct reading *r, const struct node *n, struct host_inventory *ret)
+{
+        struct host_binding *bindings;
+        size_t count = 0;
+
+        if (n->kind != NODE_MAP)
+                return wrong(r, n, "secrets", "type", "bindings is a map from names to slugs");
+        bindings = arena_array(r->arena, struct host_binding, n->len + 1);
+        if (!bindings)
+                return out_of_memory(r->e);
+        node_each(member, n) {
+                if (member->kind != NODE_STRING)
+                        return wrong(r, member, "secrets", "type", "a binding names a slug");
+                bindings[count++] = (struct host_binding){ member->key, member->text };
+        }
+        ret->bindings = bindings;
+        ret->binding_count = count;
+        return 0;
+}
+
+static int
+read_inventory_member(struct reading *r, const struct node *n, struct host_inventory *ret)
+{
+        if (strcmp(n->key, "slugs") == 0)
+                return read_names(r, n, "secrets/slugs", &ret->slugs);
+        if (strcmp(n->key, "deny_bind") == 0)
+                return read_names(r, n, "secrets/deny_bind", &ret->deny_bind);
+        if (strcmp(n->key, "bindings") == 0)
+                return read_bindings(r, n, ret);
+        if (strcmp(n->key, "reveal") != 0 || n->kind != NODE_BOOL)
+                return wrong(r, n, "secrets", "unknown_field", "its members are slugs, bindings, deny_bind and reveal");
+        ret->may_reveal = n->boolean;
+        return 0;
+}
+
+static int
+read_secrets(struct reading *r, const struct node *n)
+{
+        struct host_inventory *inventories;
+        size_t count = 0;
+
+        if (n->kind != NODE_MAP)
+                return wrong(r, n, "secrets", "type", "this is a map from refs to what they declare");
+        inventories = arena_array(r->arena, struct host_inventory, n->len + 1);
+        if (!inventories)
+                return out_of_memory(r->e);
+        node_each(member, n) {
+                struct host_inventory *inventory = &inventories[count++];
+
+                *inventory = (struct host_inventory){ .ref = member->key, .may_reveal = true };
+                if (member->kind != NODE_MAP)
+                        return wrong(r, member, "secrets", "type", "what a ref declares is a map");
+                node_each(item, member)
+                        if (read_inventory_member(r, item, inventory) < 0)
+                                return -1;
+        }
+        r->rules->inventories = inventories;
+        r->rules->inventory_count = count;
+        return 0;
+}
+
+static int
+read_secrets_file(struct reading *r, const struct node *n)
+{
+        if (n->kind != NODE_STRING || n->len == 0)
+                return wrong(r, n, "secrets_file", "type", "this is the path of a file");
+        r->rules->secrets_file = n->text;
+        return 0;
+}
+
+static int
+read_mountable(struct reading *r, const struct node *n, struct host_mountable *ret)
+{
+        *ret = (struct host_mountable){ .ref = n->key, .is_ambiguous = node_is_text(n, "ambiguous") };
+        if (ret->is_ambiguous)
+                return 0;
+        if (n->kind != NODE_MAP)
+                return wrong(r, n, "mountables", "type", "this is a map, or the word ambiguous");
+        node_each(member, n) {
+                if (strcmp(member->key, "read_only") == 0 && member->kind == NODE_BOOL)
+                        ret->is_read_only = member->boolean;
+                else if (strcmp(member->key, "path") == 0 && member->kind == NODE_STRING && member->text[0] == '/')
+                        ret->path = member->text;
+                else
+                        return wrong(r, member, "mountables", "unknown_field",
+                                     "its members are read_only: true or false, and path: an absolute directory");
+        }
+        return 0;
+}
+
+static int
+read_mountables(struct reading *r, const struct node *n)
+{
+        struct host_mountable *items;
+        size_t count = 0;
+
+        if (n->kind != NODE_MAP)
+                return wrong(r, n, "mountables", "type", "this is a map from refs to what may be mounted");
+        items = arena_array(r->arena, struct host_mountable, n->len + 1);
+        if (!items)
+                return out_of_memory(r->e);
+        node_each(member, n)
+                if (read_mountable(r, member, &items[count++]) < 0)
+                        return -1;
+        r->rules->mountables = items;
+        r->rules->mountable_count = count;
+        return 0;
+}
+
+static int
+read_policies(struct reading *r, const struct node *n)
+{
+        struct host_policy *items;
+        size_t count = 0;
+
+        if (n->kind != NODE_MAP)
+                return wrong(r, n, "policies", "type", "this is a map from refs to policy bodies");
+        items = arena_array(r->arena, struct host_policy, n->len + 1);
+        if (!items)
+                return out_of_memory(r->e);
+        node_each(member, n) {
+                if (member->kind != NODE_MAP)
+                        return wrong(r, member, "policies", "type", "a policy body is a map");
+                items[count++] = (struct host_policy){ member->key, member };
+        }
+        r->rules->policies = items;
+        r->rules->policy_count = count;
+        return 0;
+}
+
+static int
+leave_to_ref(struct reading *r, const struct node *n)
+{
+        (void)r;
+        (void)n;
+        return 0;
+}
+
+static const struct {
+        const char *name;
+        int (*read)(struct reading *r, const struct node *n);
+} fields[] = {
+        { "trust", read_trust },
+        { "principal", read_principal },
+        { "providers", read_providers },
+        { "egress_allowed", read_egress_allowed },
+        { "private_names", read_private_names },
+        { "passthrough_allow", read_passthrough_allow },
+        { "workspace", read_workspace },
+        { "secrets", read_secrets },
+        { "secrets_file", read_secrets_file },
+        { "mountables", read_mountables },
+        { "mount_roots", read_mount_roots },
+        { "tool_roots", read_tool_roots },
+        { "policies", read_policies },
+        { "registry", leave_to_ref },
+        { "files", leave_to_ref },
+        { "siblings", leave_to_ref },
+};
+
+static int
+read_field(struct reading *r, const struct node *member)
+{
+        for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+                if (strcmp(fields[i].name, member->key) == 0)
+                        return fields[i].read(r, member);
+        return wrong(r, member, member->key, "unknown_field", "a host file has no such field");
+}
+
+static struct host_rules *
+rules_new(struct arena *arena, const char *principal)
+{
+        struct host_rules *rules = arena_new(arena, struct host_rules);
+
+        if (!rules)
+                return NULL;
+        rules->has_workspace = true;
+        rules->usage = (struct grant_usage){ GRANT_USAGE_UNKNOWN, GRANT_USAGE_UNKNOWN, GRANT_USAGE_UNKNOWN };
+        rules->principal = arena_text(arena, principal);
+        return rules->principal ? rules : NULL;
+}
+
+int
+host_rules_read(struct arena *arena, const struct node *root, const char *principal, struct host_rules **ret,
+                struct error *e)
+{
+        struct reading r = { arena, rules_new(arena, principal), e };
+
+        if (!r.rules)
+                return out_of_memory(e);
+        if (root->kind != NODE_MAP)
+                return wrong(&r, root, "", "type", "a host file is a map");
+        node_each(member, root)
+                if (read_field(&r, member) < 0)
+                        return -1;
+        *ret = r.rules;
+        return 0;
+}
+
+int
+host_rules_default(struct arena *arena, const struct host_ability *local, const char *principal,
+                   struct host_rules **ret, struct error *e)
+{
+        static const char *const roots[] = { "/opt", "/usr/local", "/nix/store" };
+        struct host_rules *rules = rules_new(arena, principal);
+
+        if (!rules)
+                return out_of_memory(e);
+        if (host_provider_describe(&rules->providers, arena, "local", local, e) < 0)
+                return -1;
+        rules->tool_roots = (struct spec_names){ roots, sizeof roots / sizeof roots[0] };
+        *ret = rules;
+        return 0;
+}
+
+void
+host_rules_bound(struct host_rules *rules, const char *id, const struct host_ability *real)
+{
+        for (size_t i = 0; i < rules->providers.count; i++)
+                if (strcmp(rules->providers.items[i].id, id) == 0)
+                        host_ability_bound(&rules->providers.items[i].can, real);
+}
+
+/* ---- inventories ------------------------------------------------------------------------------------- */
+
+const struct host_inventory *
+host_rules_inventory(const struct host_rules *rules, const char *ref)
+{
+        for (size_t i = 0; i < rules->inventory_count; i++)
+                if (strcmp(rules->inventories[i].ref, ref) == 0)
+                        return &rules->inventories[i];
+        return NULL;
+}
+
+int
+host_rules_add_inventory(struct arena *arena, struct host_rules *rules, const struct host_inventory *inventory,
+                         struct error *e)
+{
+        const struct host_inventory *said = host_rules_inventory(rules, inventory->ref);
+        struct host_inventory *items = arena_array(arena, struct host_inventory, rules->inventory_count + 1);
+        size_t count = 0;
+
+        if (!items)
+                return out_of_memory(e);
+        for (size_t i = 0; i < rules->inventory_count; i++)
+                if (&rules->inventories[i] != said)
+                        items[count++] = rules->inventories[i];
+        items[count] = *inventory;
+        if (said) {
+                items[count].may_reveal = said->may_reveal && inventory->may_reveal;
+                items[count].deny_bind = said->deny_bind;
+                if (said->binding_count > 0) {
+                        items[count].bindings = said->bindings;
+                        items[count].binding_count = said->binding_count;
+                }
+        }
+        rules->inventories = items;
+        rules->inventory_count = count + 1;
+        return 0;
+}
+
+const char *
+host_inventory_slug(const struct host_inventory *inventory, struct arena *arena, const char *name)
+{
+        char *slug;
+
+        for (size_t i = 0; i < inventory->binding_count; i++)
+                if (strcmp(inventory->bindings[i].name, name) == 0)
+                        return inventory->bindings[i].slug;
+        slug = arena_text(arena, name);
+        for (char *c = slug; c && *c != '\0'; c++) {
+                if (*c >= 'A' && *c <= 'Z')
+                        *c = (char)(*c - 'A' + 'a');
+                else if (*c == '_')
+                        *c = '-';
+        }
+        return slug;
+}
+
+/* ---- mounts ------------------------------------------------------------------------------------------ */
+
+const struct host_mountable *
+host_rules_mountable(const struct host_rules *rules, const char *ref)
+{
+        for (size_t i = 0; i < rules->mountable_count; i++)
+                if (strcmp(rules->mountables[i].ref, ref) == 0)
+                        return &rules->mountables[i];
+        return NULL;
+}
+
+bool
+host_names_have(const struct spec_names *names, const char *text)
+{
+        for (size_t i = 0; i < names->count; i++)
+                if (strcmp(names->items[i], text) == 0)
+                        return true;
+        return false;
+}
+
+static bool
+path_is_normal(const char *path)
+{
+        const char *at = path;
+
+        if (*at != '/')
+                return false;
+        while (*at == '/') {
+                size_t len = strcspn(++at, "/");
+
+                if (len == 0 && *at == '/')
+                        return false;
+                if ((len == 1 && at[0] == '.') || (len == 2 && at[0] == '.' && at[1] == '.'))
+                        return false;
+                at += len;
+        }
+        return true;
+}
+
+bool
+host_path_is_below(const struct spec_names *roots, const char *path)
+{
+        if (!path_is_normal(path))
+                return false;
+        for (size_t i = 0; i < roots->count; i++) {
+                size_t len = strlen(roots->items[i]);
+
+                while (len > 0 && roots->items[i][len - 1] == '/')
+                        len--;
+                if (strncmp(path, roots->items[i], len) == 0 && (path[len] == '\0' || path[len] == '/'))
+                        return true;
+        }
+        return false;
+}
+
+const char *
+host_mount_path(const struct host_rules *rules, const struct spec_mount *mount)
+{
+        const struct host_mountable *mountable;
+        const struct node *path;
+
+        switch (mount->kind) {
+        case SPEC_SOURCE_WORKSPACE:
+                return ".";
+        case SPEC_SOURCE_REF:
+        case SPEC_SOURCE_FILE:
+                mountable = host_rules_mountable(rules, mount->ref);
+                return mountable ? mountable->path : NULL;
+        case SPEC_SOURCE_INLINE:
+                path = node_find(mount->storage_config, "path");
+                if (!path)
+                        path = node_find(mount->storage_config, "root");
+                return path && path->kind == NODE_STRING ? path->text : NULL;
+        }
+        return NULL;
+}
