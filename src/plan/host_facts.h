@@ -51,7 +51,7 @@ struct host_dir {
         char target[128];                /* of the link */
 };
 
-enum { HOST_DIRS_MAX = 12, HOST_ETC_MAX = 24 };
+enum { HOST_DIRS_MAX = 12, HOST_ETC_MAX = 32 };
 
 struct host_facts {
         char kernel[65];                 /* uname -r */

@@ -1,0 +1,17 @@
+/*
+ * host/facts.h - a quick look at this machine, for the planner.
+ */
+#ifndef CARREL_HOST_FACTS_H
+#define CARREL_HOST_FACTS_H
+
+#include "base/error.h"
+#include "plan/host_facts.h"
+
+/*
+ * Looks, and changes nothing: a few dozen microseconds, no process made, no file written. What cannot be read
+ * counts as absent, so facts err towards refusing. Fails only with ERROR_CAPABILITY_UNAVAILABLE, where even
+ * uname and sysinfo do not answer. `ret` is the caller's; its strings are static or inside it.
+ */
+int host_facts_read(struct host_facts *ret, struct error *e);
+
+#endif
