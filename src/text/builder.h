@@ -1,0 +1,51 @@
+/*
+ * text/builder.h - puts a tree together, one value after another, within limits.
+ *
+ * YAML and JSON readers drive the same builder, so that limits, places and order cannot differ between
+ * them. Only this room uses it.
+ */
+#ifndef CARREL_TEXT_BUILDER_H
+#define CARREL_TEXT_BUILDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "text/source.h"
+#include "text/tree.h"
+#include "text/yaml.h"
+
+struct builder_frame;
+
+struct builder {
+        struct arena *arena;
+        const struct text_limits *limits;
+        struct builder_frame *frames;      /* one a list or map that is still open */
+        unsigned depth;                    /* frames in use */
+        unsigned nodes;
+        struct node *root;                 /* the first value */
+};
+
+int builder_init(struct builder *b, struct arena *arena, const struct text_limits *limits, struct error *e);
+
+/* Is a map open, and does it wait for a key? */
+bool builder_wants_key(const struct builder *b);
+
+/* The key of the next value. Copies `len` bytes, which hold no NUL. */
+int builder_key(struct builder *b, const char *bytes, size_t len, struct place at, struct error *e);
+
+/*
+ * Adds a scalar with this text (copied; no NUL inside) as a NODE_STRING; the caller sets another kind
+ * through *ret. Errors: "too_large", ERROR_NO_MEMORY.
+ */
+int builder_scalar(struct builder *b, const char *bytes, size_t len, struct place at, struct node **ret,
+                   struct error *e);
+
+/* Opens a NODE_LIST or NODE_MAP; later values go into it until builder_close(). Errors: as above. */
+int builder_open(struct builder *b, enum node_kind kind, struct place at, struct error *e);
+
+/* Closes the innermost list or map. Errors: "duplicate_key" at the second of two equal keys. */
+int builder_close(struct builder *b, struct error *e);
+
+#endif
