@@ -1,0 +1,226 @@
+/*
+ * filter/generate.c - writes the filters of one architecture as a C header; runs while Carrel is built.
+ *
+ *      filter-generate x86_64 on|off NAME OUTPUT
+ *
+ * Room: filter, at build time only. Touches: stdio, libseccomp (the names and numbers of system calls).
+ * Theory: calls.def is turned into decisions by number, decisions into a program (assemble), and the program is
+ * asked about every call that could matter (meaning). Whatever does not add up ends the build.
+ * libseccomp writes no program here. Its rules cannot say "any ioctl but these four, by the low half" under an
+ * allow-list (a call's general rule swallows its special ones), and its tree has a leaf for each call: 442 steps and
+ * 109 us to install for this list without any rule, where ranges take 190 and 43 with all of them. It is asked
+ * for names, numbers and completeness.
+ */
+#include "filter/assemble.h"
+#include "filter/meaning.h"
+
+#include <asm/ioctls.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80
+#endif
+
+/* The last number of Linux 6.18. What a newer libseccomp can name past it is answered ENOSYS and said aloud. */
+enum { LAST_DECIDED = 469 };
+
+struct group_row { const char *name; int verdict; };
+struct call_row { const char *name; int number; const char *group; int otherwise; };
+struct rule_row { const char *call; enum world world; struct rule rule; };
+
+#define COUNT_OF(...) (sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
+#define IS(n, ...) { TEST_ONE_OF, n, UINT32_MAX, COUNT_OF(__VA_ARGS__), { __VA_ARGS__ } }
+#define MASKED(n, bits, ...) { TEST_ONE_OF, n, bits, COUNT_OF(__VA_ARGS__), { __VA_ARGS__ } }
+#define ANY_BIT(n, bits) { TEST_ANY_BIT, n, (uint32_t)(bits), 0, { 0 } }
+#define ALL(...) { __VA_ARGS__ }
+
+#define CALL(name, group)
+#define NUMBER(number, name, group)
+#define JUDGED(name, otherwise)
+#define JUDGED_NUMBER(number, name, otherwise)
+#define RULE(name, world, tests, verdict, why)
+#define GROUP(name, verdict, why) { #name, verdict },
+static const struct group_row group_rows[] = {
+#include "filter/calls.def"
+};
+#undef GROUP
+#undef CALL
+#undef NUMBER
+#undef JUDGED
+#undef JUDGED_NUMBER
+#define GROUP(name, verdict, why)
+#define CALL(name, group) { #name, -1, #group, 0 },
+#define NUMBER(number, name, group) { #name, number, #group, 0 },
+#define JUDGED(name, otherwise) { #name, -1, NULL, otherwise },
+#define JUDGED_NUMBER(number, name, otherwise) { #name, number, NULL, otherwise },
+static const struct call_row call_rows[] = {
+#include "filter/calls.def"
+};
+#undef CALL
+#undef NUMBER
+#undef JUDGED
+#undef JUDGED_NUMBER
+#undef RULE
+#define CALL(name, group)
+#define NUMBER(number, name, group)
+#define JUDGED(name, otherwise)
+#define JUDGED_NUMBER(number, name, otherwise)
+#define RULE(name, world, tests, verdict, why) { #name, world, { tests, verdict } },
+static const struct rule_row rule_rows[] = {
+#include "filter/calls.def"
+};
+
+static const struct {
+        const char *name;
+        uint32_t token;         /* libseccomp's; it is the kernel's AUDIT_ARCH_... */
+} architectures[] = {
+        { "x86_64", SCMP_ARCH_X86_64 },
+        { "aarch64", SCMP_ARCH_AARCH64 },
+};
+
+#define ROWS(table) (sizeof(table) / sizeof((table)[0]))
+
+static void
+die(const char *what, const char *which)
+{
+        (void)fprintf(stderr, "filter-generate: %s: %s\n", which, what);
+        exit(1);
+}
+
+static int
+group_verdict(const char *group)
+{
+        for (size_t i = 0; i < ROWS(group_rows); i++)
+                if (strcmp(group_rows[i].name, group) == 0)
+                        return group_rows[i].verdict;
+        die("no GROUP row has this name", group);
+        return ENOSYS;
+}
+
+/* -1 where the architecture has no such call. */
+static int
+row_number(const struct call_row *row, uint32_t arch)
+{
+        int number = row->number;
+
+        if (number >= 0 && number < 424 && arch != SCMP_ARCH_X86_64)
+                return -1;
+        if (number < 0)
+                number = seccomp_syscall_resolve_name_arch(arch, row->name);
+        if (number == __NR_SCMP_ERROR)
+                die("libseccomp knows no such call: give it with its number", row->name);
+        return number < 0 ? -1 : number;
+}
+
+static void
+rules_take(struct decision *d, enum world left_out)
+{
+        for (size_t i = 0; i < ROWS(rule_rows); i++) {
+                if (strcmp(rule_rows[i].call, d->name) != 0 || rule_rows[i].world == left_out)
+                        continue;
+                if (d->rule_count == RULES_MAX)
+                        die("more rules than RULES_MAX", d->name);
+                d->rules[d->rule_count++] = rule_rows[i].rule;
+        }
+}
+
+static void
+table_read(struct table *t, uint32_t arch, enum world left_out)
+{
+        t->audit_arch = arch;
+        for (size_t i = 0; i < ROWS(call_rows); i++) {
+                const struct call_row *row = &call_rows[i];
+                int number = row_number(row, arch);
+
+                if (number < 0)
+                        continue;
+                if (number >= NUMBERS_MAX || t->decisions[number].name)
+                        die("a second row for the same number, or one past NUMBERS_MAX", row->name);
+                t->decisions[number].name = row->name;
+                t->decisions[number].otherwise = row->group ? group_verdict(row->group) : row->otherwise;
+                if (!row->group)
+                        rules_take(&t->decisions[number], left_out);
+        }
+}
+
+/* Every RULE stands behind a JUDGED row, and every call that has a name has a row. */
+static void
+table_check(const struct table *t, uint32_t arch)
+{
+        for (size_t i = 0; i < ROWS(rule_rows); i++) {
+                size_t k = 0;
+
+                while (k < ROWS(call_rows) && (call_rows[k].group || strcmp(call_rows[k].name, rule_rows[i].call) != 0))
+                        k++;
+                if (k == ROWS(call_rows))
+                        die("a RULE without a JUDGED row", rule_rows[i].call);
+        }
+        for (int number = 0; number < NUMBERS_MAX; number++) {
+                char *name = seccomp_syscall_resolve_num_arch(arch, number);
+
+                if (name && !t->decisions[number].name && number <= LAST_DECIDED)
+                        die("no row in calls.def says what it is answered", name);
+                if (name && !t->decisions[number].name)
+                        (void)printf("filter-generate: %s (%d) is newer than calls.def: ENOSYS\n", name, number);
+                free(name);
+        }
+}
+
+static void
+header_write(const struct assembly *a, const char *arch, const char *name, const char *path)
+{
+        FILE *out = fopen(path, "w");
+
+        if (!out)
+                die("cannot be written", path);
+        (void)fprintf(out, "/* %s for %s: %d steps. Made from filter/calls.def by filter/generate.c. */\n", name, arch,
+                      (int)(STEPS_MAX - a->first));
+        (void)fprintf(out, "static const struct sock_filter %s_steps[] = {\n", name);
+        for (size_t i = a->first; i < STEPS_MAX; i++)
+                (void)fprintf(out, "        { 0x%02x, %3u, %3u, 0x%08x },\n", a->steps[i].code, a->steps[i].jt,
+                              a->steps[i].jf, a->steps[i].k);
+        (void)fprintf(out, "};\n");
+        if (fclose(out) != 0)
+                die("cannot be written", path);
+        (void)printf("%s for %s: %d steps\n", name, arch, (int)(STEPS_MAX - a->first));
+}
+
+int
+main(int argc, char **argv)
+{
+        static struct table table;
+        static struct assembly program;
+        struct seccomp_data call;
+        uint32_t arch = 0;
+
+        if (argc != 5)
+                die("usage: filter-generate ARCHITECTURE on|off NAME OUTPUT", "arguments");
+        for (size_t i = 0; i < ROWS(architectures); i++)
+                if (strcmp(architectures[i].name, argv[1]) == 0)
+                        arch = architectures[i].token;
+        if (arch == 0)
+                die("no such architecture here", argv[1]);
+        table_read(&table, arch, strcmp(argv[2], "on") == 0 ? UNIX_OFF : UNIX_ON);
+        table_check(&table, arch);
+        if (assemble(&program, &table) < 0)
+                die("longer than STEPS_MAX", argv[3]);
+        if (meaning_check(&table, program.steps + program.first, STEPS_MAX - program.first, &call) < 0) {
+                (void)fprintf(stderr, "number %d, arguments %llx %llx %llx %llx\n", call.nr, (unsigned long long)call.args[0],
+                              (unsigned long long)call.args[1], (unsigned long long)call.args[2],
+                              (unsigned long long)call.args[3]);
+                die("the program does not say what the table says", argv[3]);
+        }
+        header_write(&program, argv[1], argv[3], argv[4]);
+        return 0;
+}
