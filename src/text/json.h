@@ -14,24 +14,33 @@
 #include "text/tree.h"
 #include "text/yaml.h"
 
-/* Reads one JSON value of `len` bytes into a tree in `arena`; errors as yaml_read() gives them. */
+/*
+ * Reads one JSON value (RFC 8259) of `len` bytes into a tree in `arena`, with line and column of every
+ * value and key. Refused with ERROR_MANIFEST_SYNTAX and a reason: "json" (not JSON, not UTF-8, a byte order
+ * mark, NUL even as \u0000, a number past a double's range), "duplicate_key", "empty", "too_large"; and
+ * ERROR_NO_MEMORY. Messages never quote the input's values.
+ */
 int json_read(struct arena *arena, const char *bytes, size_t len, const struct text_limits *limits,
               const struct node **ret_root, struct error *e);
 
 /*
  * A JSON text under construction. Commas and colons are put in by the writer; the caller opens, writes and
  * closes. Memory is the writer's own, taken with malloc; a failed allocation makes `is_broken` true and
- * every later call do nothing. Bytes that are not UTF-8 become U+FFFD.
+ * every later call do nothing. Bytes that are not UTF-8 become U+FFFD, one for each broken character, as
+ * Python's errors='replace' does. Control characters and U+2028, U+2029 are escaped: a text is one line
+ * unless it is pretty. Numbers that JSON does not know (NaN, infinities) become null.
  */
 struct json_writer {
         char *text;            /* NUL-terminated once anything was written */
         size_t len, room;
         unsigned depth;
         bool needs_comma;
+        bool is_after_key;
         bool is_broken;
         bool is_pretty;        /* two-space indentation and line ends */
 };
 
+/* Names that jansson has too (json_real, json_null, json_object, ...) are left to it: both get linked. */
 void json_init(struct json_writer *w, bool is_pretty);
 void json_fini(struct json_writer *w);
 void json_open_map(struct json_writer *w);
@@ -43,9 +52,9 @@ void json_text(struct json_writer *w, const char *text);                  /* NUL
 void json_bytes(struct json_writer *w, const char *bytes, size_t len);    /* a string of len bytes */
 void json_int(struct json_writer *w, int64_t value);
 void json_uint(struct json_writer *w, uint64_t value);
-void json_real(struct json_writer *w, double value);
+void json_double(struct json_writer *w, double value);
 void json_bool(struct json_writer *w, bool value);
-void json_null(struct json_writer *w);
+void json_none(struct json_writer *w);                                       /* null */
 void json_node(struct json_writer *w, const struct node *n);              /* a whole tree */
 
 /* key and value in one call */
