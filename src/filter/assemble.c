@@ -1,7 +1,7 @@
 /*
  * filter/assemble.c - from decisions to the kernel's filter language.
  *
- * Room: filter, at build time only. Touches: mem.
+ * Room: filter (words), at build time only. Touches: mem.
  * Theory: the kernel jumps forward only, so the program is written from its last step to its first and every
  * target is known when a jump to it is written.
  *

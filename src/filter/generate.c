@@ -3,7 +3,7 @@
  *
  *      filter-generate x86_64 on|off NAME OUTPUT
  *
- * Room: filter, at build time only. Touches: stdio, libseccomp (the names and numbers of system calls).
+ * Room: filter (words), at build time only. Touches: stdio, libseccomp (the names and numbers of system calls).
  * Theory: calls.def is turned into decisions by number, decisions into a program (assemble), and the program is
  * asked about every call that could matter (meaning). Whatever does not add up ends the build.
  * libseccomp writes no program here. Its rules cannot say "any ioctl but these four, by the low half" under an

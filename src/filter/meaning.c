@@ -1,7 +1,7 @@
 /*
  * filter/meaning.c - what a call is answered, told twice: by the table's words, and by running the program.
  *
- * Room: filter, at build time and in its test. Touches: mem.
+ * Room: filter (words), at build time and in its test. Touches: mem.
  * Theory: the assembler is trusted with nothing. The build stops where its program and the table disagree.
  */
 #include "filter/meaning.h"
