@@ -65,7 +65,7 @@ reads_values_with_their_places(void **state)
         n = node_find(root, "a\xc3\xa9");
         assert_int_equal(n->line, 3);
         assert_int_equal(node_find(n, "x")->kind, NODE_NULL);
-        assert_int_equal(node_find(n, "x")->key_column, 17);
+        assert_int_equal(node_find(n, "x")->key_column, 16);
         assert_int_equal(node_find(root, "m")->len, 0);
         assert_int_equal(node_find(root, "m")->line, 4);
 }
