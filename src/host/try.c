@@ -1,0 +1,380 @@
+/*
+ * host/try.c - what this machine can enforce, found out by trying.
+ *
+ * Room: host (acting). Touches: processes of its own, pipes, clock; what each attempt touches stands in its file.
+ * Knows what each mechanism is for and what mends it. Knows nothing of sandboxes.
+ * Theory: looking at version numbers lies (containers filter calls, distributions switch things off), so each
+ * mechanism is used once, in a child that ends right after. A child that hangs or dies counts as failed.
+ */
+#include "host/try.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/scoped.h"
+
+enum { DEADLINE_MS = 5000 };
+
+#define USERNS_MEND                                                                                                    \
+        "sudo sysctl -w user.max_user_namespaces=15000 (and kernel.unprivileged_userns_clone=1 where it exists)"
+#define KERNEL_MEND(version) "use a kernel of version " version " or later"
+
+static const struct host_try tries[] = {
+        /* what every sandbox stands on */
+        { "user_namespace", "the sandbox holds no right of the host", HOST_NEED_T1, attempt_user_ns, USERNS_MEND, true },
+        { "mount_namespace", "a file tree of its own", HOST_NEED_T1, attempt_mount_ns,
+          "sudo sysctl -w user.max_mnt_namespaces=15000", true },
+        { "pid_namespace", "sees and signals only its own processes; all end together", HOST_NEED_T1, attempt_pid_ns,
+          "sudo sysctl -w user.max_pid_namespaces=15000", true },
+        { "ipc_namespace", "shared memory and queues of its own", HOST_NEED_T1, attempt_ipc_ns,
+          "sudo sysctl -w user.max_ipc_namespaces=15000", true },
+        { "uts_namespace", "does not learn the host's name", HOST_NEED_T1, attempt_uts_ns,
+          "sudo sysctl -w user.max_uts_namespaces=15000", true },
+        { "cgroup_namespace", "does not learn the host's control groups", HOST_NEED_T1, attempt_cgroup_ns,
+          "sudo sysctl -w user.max_cgroup_namespaces=15000", true },
+        { "net_namespace", "no way out to any network", HOST_NEED_T1, attempt_net_ns,
+          "sudo sysctl -w user.max_net_namespaces=15000", true },
+        { "loopback", "its own 127.0.0.1 works", HOST_NEED_T1, attempt_loopback,
+          "let a user namespace configure its own network (CAP_NET_ADMIN inside it)", true },
+        { "fresh_proc", "/proc shows only its own processes", HOST_NEED_T1, attempt_proc,
+          "unmount whatever covers parts of /proc, or start outside the container", true },
+        { "pivot_root", "the host's file tree is out of reach", HOST_NEED_T1, attempt_pivot_root,
+          "start from a root that is a mount (not an initramfs)", true },
+        { "tmpfs", "private /tmp and /dev/shm with a size", HOST_NEED_T1, attempt_tmpfs,
+          "use a kernel with CONFIG_TMPFS", true },
+        { "mount_api", "directories are shown by descriptor, read-only", HOST_NEED_T1, attempt_mount_api,
+          KERNEL_MEND("5.12"), true },
+        { "seccomp", "system calls outside the list are refused", HOST_NEED_T1, attempt_seccomp,
+          "use a kernel with CONFIG_SECCOMP_FILTER", true },
+        { "no_new_privs", "setuid programs give nothing", HOST_NEED_T1, attempt_no_new_privs, KERNEL_MEND("3.5"), true },
+        { "landlock", "a second wall behind the mounts", HOST_NEED_T1, attempt_landlock,
+          "add landlock to the list in lsm= on the kernel's command line (kernel 5.13 or later), and restart", true },
+        { "rlimit", "core files and open files are limited", HOST_NEED_T1, attempt_rlimit,
+          "let the process lower its own limits (setrlimit, prlimit64)", true },
+        /* limits: without one of these the run warns by name */
+        { "limit_memory", "limits.memory_mb", HOST_NEED_LIMIT, attempt_memory,
+          "systemd-run --user --scope -p Delegate=yes carrel ..., or cgroup_enable=memory on the kernel's command line",
+          false },
+        { "limit_swap", "swap counts towards limits.memory_mb", HOST_NEED_LIMIT, attempt_swap,
+          "swapaccount=1 on the kernel's command line, or run without swap: sudo swapoff -a", false },
+        { "limit_pids", "number of processes", HOST_NEED_LIMIT, attempt_pids,
+          "systemd-run --user --scope -p Delegate=yes carrel ...", false },
+        { "limit_cpu", "CPU share in millicores", HOST_NEED_LIMIT, attempt_cpu,
+          "delegate cpu: Delegate=cpu memory pids in user@.service (systemctl edit user@.service), and a kernel with "
+          "CONFIG_CFS_BANDWIDTH", false },
+        { "limit_io", "disk bytes per second", HOST_NEED_LIMIT, attempt_io,
+          "delegate io (Delegate=io in user@.service), keep the workspace on a local disk, and a kernel with "
+          "CONFIG_BLK_DEV_THROTTLING", false },
+        { "cpu_time", "limits.cpu_ms over the whole tree", HOST_NEED_LIMIT, attempt_cpu_time,
+          "make a control group writable: systemd-run --user --scope -p Delegate=yes carrel ...", false },
+        /* features, and ways that have a second way */
+        { "cgroup_kill", "a command's whole tree ends at once; else by its pid namespace", HOST_NEED_EXTRA,
+          attempt_cgroup_kill, KERNEL_MEND("5.14") " with cgroup v2 mounted writable", false },
+        { "pidfd", "processes are held by descriptor, never by number", HOST_NEED_EXTRA, attempt_pidfd,
+          KERNEL_MEND("5.3"), true },
+        { "clone3", "born into its control group; else joined after", HOST_NEED_EXTRA, attempt_clone3,
+          KERNEL_MEND("5.7"), true },
+        { "openat2", "paths are opened beneath a directory; else step by step", HOST_NEED_EXTRA, attempt_openat2,
+          KERNEL_MEND("5.6"), true },
+        { "close_range", "descriptors are closed in one call; else one by one", HOST_NEED_EXTRA, attempt_close_range,
+          KERNEL_MEND("5.9"), true },
+        { "devpts", "terminals (-t)", HOST_NEED_EXTRA, attempt_devpts, "use a kernel with CONFIG_UNIX98_PTYS", true },
+        { "overlay", "branches, and read-only mounts that host sockets cannot be reached through", HOST_NEED_EXTRA,
+          attempt_overlay, KERNEL_MEND("5.11") " (overlayfs in user namespaces): sudo modprobe overlay", true },
+        { "idmap", "as root: files in the workspace keep their owner", HOST_NEED_EXTRA, attempt_idmap,
+          "keep the workspace on ext4, xfs, btrfs or (kernel 6.3) tmpfs, or run as the ordinary user who owns it", true },
+};
+
+_Static_assert(sizeof tries / sizeof *tries <= HOST_TRIES_MAX, "host_report holds every row");
+
+/* What the child says through its pipe; short enough to be written in one piece. */
+struct answer {
+        enum attempt_result result;
+        char detail[256];
+        char mend[1024];
+};
+
+const char *
+host_need_name(enum host_need need)
+{
+        static const char *const names[] = { "T1", "limit", "extra" };
+
+        return names[need];
+}
+
+/* ---- for the attempts ---------------------------------------------------------------------------------- */
+
+static void
+detail_write(struct attempt *a, int sys, const char *fmt, va_list ap)
+{
+        size_t used;
+
+        (void)vsnprintf(a->detail, sizeof a->detail, fmt, ap);
+        used = strlen(a->detail);
+        if (sys != 0)
+                (void)snprintf(a->detail + used, sizeof a->detail - used, ": %s", strerror(sys));
+}
+
+enum attempt_result
+attempt_fails(struct attempt *a, int sys, const char *fmt, ...)
+{
+        va_list ap;
+
+        va_start(ap, fmt);
+        detail_write(a, sys, fmt, ap);
+        va_end(ap);
+        return ATTEMPT_FAILS;
+}
+
+enum attempt_result
+attempt_works(struct attempt *a, const char *fmt, ...)
+{
+        va_list ap;
+
+        va_start(ap, fmt);
+        detail_write(a, 0, fmt, ap);
+        va_end(ap);
+        return ATTEMPT_WORKS;
+}
+
+enum attempt_result
+attempt_idle(struct attempt *a, const char *fmt, ...)
+{
+        va_list ap;
+
+        va_start(ap, fmt);
+        detail_write(a, 0, fmt, ap);
+        va_end(ap);
+        return ATTEMPT_IDLE;
+}
+
+int
+attempt_write(const char *path, const char *text)
+{
+        scoped_fd int fd = open(path, O_WRONLY | O_CLOEXEC);
+        size_t len = strlen(text);
+
+        if (fd < 0)
+                return -1;
+        return write(fd, text, len) == (ssize_t)len ? 0 : -1;
+}
+
+int
+attempt_read(const char *path, char *buf, size_t room)
+{
+        scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t got = fd < 0 ? -1 : read(fd, buf, room - 1);
+
+        buf[got > 0 ? got : 0] = '\0';
+        return (int)got;
+}
+
+/* ---- one child ----------------------------------------------------------------------------------------- */
+
+static _Noreturn void
+child_attempt(const struct host_facts *facts, const struct host_try *row, int out)
+{
+        struct attempt a = { .facts = facts };
+        struct answer answer = { .result = ATTEMPT_FAILS };
+
+        (void)setpgid(0, 0);
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        answer.result = row->attempt(&a);
+        memcpy(answer.detail, a.detail, sizeof answer.detail);
+        memcpy(answer.mend, a.mend, sizeof answer.mend);
+        _exit(write(out, &answer, sizeof answer) == (ssize_t)sizeof answer ? 0 : 1);
+}
+
+static int64_t
+now_ms(void)
+{
+        struct timespec t;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &t);
+        return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* 1: answered, 0: the deadline passed, -1: the child ended without an answer */
+static int
+answer_read(int in, int deadline_ms, struct answer *ret)
+{
+        int64_t end = now_ms() + deadline_ms, left;
+        struct pollfd p = { .fd = in, .events = POLLIN };
+        int ready;
+
+        do {
+                left = end - now_ms();
+                ready = poll(&p, 1, left > 0 ? (int)left : 0);
+        } while (ready < 0 && errno == EINTR);
+        if (ready <= 0)
+                return 0;
+        return read(in, ret, sizeof *ret) == (ssize_t)sizeof *ret ? 1 : -1;
+}
+
+static void
+child_end(pid_t pid, int *ret_status)
+{
+        (void)kill(-pid, SIGKILL);
+        (void)kill(pid, SIGKILL);
+        while (waitpid(pid, ret_status, 0) < 0 && errno == EINTR)
+                ;
+}
+
+static void
+result_fill(struct host_try_result *ret, const struct host_try *row, int answered, struct answer *answer, int status)
+{
+        *ret = (struct host_try_result){ .row = row, .result = ATTEMPT_FAILS };
+        if (answered == 0)
+                (void)snprintf(ret->detail, sizeof ret->detail, "no answer before the deadline");
+        else if (answered < 0 && WIFSIGNALED(status))
+                (void)snprintf(ret->detail, sizeof ret->detail, "the attempt was killed by signal %d", WTERMSIG(status));
+        else if (answered < 0)
+                (void)snprintf(ret->detail, sizeof ret->detail, "the attempt ended without an answer");
+        if (answered == 1) {
+                ret->result = answer->result;
+                memcpy(ret->detail, answer->detail, sizeof ret->detail);
+        }
+        if (ret->result == ATTEMPT_FAILS)
+                (void)snprintf(ret->mend, sizeof ret->mend, "%s",
+                               answered == 1 && answer->mend[0] ? answer->mend : row->mend);
+}
+
+int
+host_try_one(const struct host_facts *facts, const struct host_try *row, int deadline_ms, struct host_try_result *ret,
+             struct error *e)
+{
+        struct answer answer = { .result = ATTEMPT_FAILS };
+        int ends[2], answered, status = 0;
+        pid_t pid;
+
+        if (pipe2(ends, O_CLOEXEC) < 0)
+                return fail_sys(e, ERROR_CAPABILITY_UNAVAILABLE, errno, "no pipe for an attempt");
+        pid = fork();
+        if (pid < 0) {
+                int sys = errno;
+
+                (void)close(ends[0]);
+                (void)close(ends[1]);
+                return fail_sys(e, ERROR_CAPABILITY_UNAVAILABLE, sys, "no process for an attempt");
+        }
+        if (pid == 0) {
+                (void)close(ends[0]);
+                child_attempt(facts, row, ends[1]);
+        }
+        (void)close(ends[1]);
+        answered = answer_read(ends[0], deadline_ms, &answer);
+        (void)close(ends[0]);
+        if (answered < 0)
+                while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+                        ;
+        else
+                child_end(pid, &status);
+        result_fill(ret, row, answered, &answer, status);
+        return 0;
+}
+
+/* ---- containers ---------------------------------------------------------------------------------------- */
+
+struct container_row {
+        const char *name;
+        const char *variable;      /* of the environment; NULL: the file alone tells */
+        const char *file;
+        const char *help;
+};
+
+#define DOCKER_HELP                                                                                                    \
+        "--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined"
+
+static const struct container_row containers[] = {
+        { "kubernetes", "KUBERNETES_SERVICE_HOST", "/var/run/secrets/kubernetes.io",
+          "spec.hostUsers: false; securityContext.procMount: Unmasked; "
+          "securityContext.seccompProfile: {type: Localhost, localhostProfile: carrel.json} or {type: Unconfined}; "
+          "securityContext.appArmorProfile: {type: Unconfined}" },
+        { "podman", NULL, "/run/.containerenv",
+          "--security-opt seccomp=unconfined --security-opt unmask=ALL --security-opt label=disable" },
+        { "docker", NULL, "/.dockerenv", DOCKER_HELP },
+        { "container", "container", "/run/systemd/container", DOCKER_HELP " (or what this runtime calls them)" },
+};
+
+static const struct container_row *
+container_find(void)
+{
+        for (size_t i = 0; i < sizeof containers / sizeof *containers; i++)
+                if (access(containers[i].file, F_OK) == 0 ||
+                    (containers[i].variable && getenv(containers[i].variable)))
+                        return &containers[i];
+        return NULL;
+}
+
+/* Inside a container the runtime's options come first; the row's own command comes after. */
+static void
+container_mend(struct host_try_result *r, const struct container_row *container)
+{
+        char own[sizeof r->mend];
+        int len;
+
+        if (r->result != ATTEMPT_FAILS || !r->row->mends_in_container || !container)
+                return;
+        memcpy(own, r->mend, sizeof own);
+        len = snprintf(r->mend, sizeof r->mend, "start the container with: %s; then, on the host: ", container->help);
+        if (len > 0 && (size_t)len < sizeof r->mend)
+                (void)snprintf(r->mend + len, sizeof r->mend - (size_t)len, "%.*s",
+                               (int)(sizeof r->mend - (size_t)len - 1), own);
+}
+
+/* ---- together ------------------------------------------------------------------------------------------ */
+
+void
+host_report_judge(struct host_report *report)
+{
+        char missing[384] = "", warning[384] = "";
+
+        report->is_t1 = true;
+        for (size_t i = 0; i < report->count; i++) {
+                const struct host_try_result *r = &report->results[i];
+                char *list = r->row->need == HOST_NEED_T1 ? missing : warning;
+                size_t used = strlen(list);
+
+                if (r->result != ATTEMPT_FAILS || r->row->need == HOST_NEED_EXTRA)
+                        continue;
+                report->is_t1 = report->is_t1 && r->row->need != HOST_NEED_T1;
+                (void)snprintf(list + used, sizeof missing - used, "%s%s", used ? ", " : "", r->row->name);
+        }
+        if (!report->is_t1)
+                (void)snprintf(report->why, sizeof report->why, "refused, because this fails: %s", missing);
+        else if (warning[0])
+                (void)snprintf(report->why, sizeof report->why, "enforceable; will only warn: %s", warning);
+        else
+                (void)snprintf(report->why, sizeof report->why, "enforceable, with every limit");
+}
+
+int
+host_try_all(const struct host_facts *facts, struct host_report *ret, struct error *e)
+{
+        const struct container_row *container = container_find();
+
+        memset(ret, 0, sizeof *ret);
+        for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+                if (host_try_one(facts, &tries[i], DEADLINE_MS, &ret->results[i], e) < 0)
+                        return -1;
+                container_mend(&ret->results[i], container);
+                ret->count++;
+        }
+        if (container) {
+                ret->container = container->name;
+                ret->container_help = container->help;
+        }
+        host_report_judge(ret);
+        return 0;
+}

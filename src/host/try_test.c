@@ -1,0 +1,142 @@
+/* host/try_test.c - what host/try.h promises: deadlines, deaths, and the line that is drawn from results. */
+#include "host/try.h"
+#include "base/unit.h"
+#include "host/facts.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static enum attempt_result
+hangs(struct attempt *a)
+{
+        for (;;)
+                (void)pause();
+        return attempt_works(a, "never");
+}
+
+static enum attempt_result
+dies(struct attempt *a)
+{
+        (void)raise(SIGKILL);
+        return attempt_works(a, "never");
+}
+
+static enum attempt_result
+leaves(struct attempt *a)
+{
+        _exit(0);
+        return attempt_works(a, "never");
+}
+
+static enum attempt_result
+works(struct attempt *a)
+{
+        return attempt_works(a, "as told");
+}
+
+static enum attempt_result
+fails_with_a_better_command(struct attempt *a)
+{
+        (void)snprintf(a->mend, sizeof a->mend, "better");
+        return attempt_fails(a, 1, "opening");
+}
+
+static void
+counts_silence_as_failure(void **state)
+{
+        static const struct {
+                struct host_try row;
+                enum attempt_result result;
+                const char *detail, *mend;
+        } cases[] = {
+                { { "hangs", "", HOST_NEED_T1, hangs, "row", false }, ATTEMPT_FAILS, "no answer before the deadline", "row" },
+                { { "dies", "", HOST_NEED_T1, dies, "row", false }, ATTEMPT_FAILS, "the attempt was killed by signal 9", "row" },
+                { { "leaves", "", HOST_NEED_T1, leaves, "row", false }, ATTEMPT_FAILS, "the attempt ended without an answer", "row" },
+                { { "works", "", HOST_NEED_T1, works, "row", false }, ATTEMPT_WORKS, "as told", "" },
+                { { "fails", "", HOST_NEED_T1, fails_with_a_better_command, "row", false }, ATTEMPT_FAILS,
+                  "opening: Operation not permitted", "better" },
+        };
+        struct host_facts facts = { .kernel = "6.1" };
+        struct host_try_result r;
+        struct error e;
+
+        (void)state;
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                assert_int_equal(host_try_one(&facts, &cases[i].row, 150, &r, &e), 0);
+                assert_int_equal(r.result, cases[i].result);
+                assert_string_equal(r.detail, cases[i].detail);
+                assert_string_equal(r.mend, cases[i].mend);
+        }
+}
+
+static void
+draws_the_line(void **state)
+{
+        static const struct host_try need_t1 = { "wall", "", HOST_NEED_T1, works, "", false };
+        static const struct host_try need_limit = { "limit", "", HOST_NEED_LIMIT, works, "", false };
+        static const struct host_try need_extra = { "extra", "", HOST_NEED_EXTRA, works, "", false };
+        static const struct {
+                enum attempt_result t1, limit, extra;
+                bool is_t1;
+                const char *why;
+        } cases[] = {
+                { ATTEMPT_WORKS, ATTEMPT_WORKS, ATTEMPT_WORKS, true, "enforceable, with every limit" },
+                { ATTEMPT_WORKS, ATTEMPT_WORKS, ATTEMPT_FAILS, true, "enforceable, with every limit" },
+                { ATTEMPT_WORKS, ATTEMPT_IDLE, ATTEMPT_IDLE, true, "enforceable, with every limit" },
+                { ATTEMPT_WORKS, ATTEMPT_FAILS, ATTEMPT_WORKS, true, "enforceable; will only warn: limit" },
+                { ATTEMPT_FAILS, ATTEMPT_FAILS, ATTEMPT_WORKS, false, "refused, because this fails: wall" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct host_report report = { .count = 3 };
+
+                report.results[0] = (struct host_try_result){ .row = &need_t1, .result = cases[i].t1 };
+                report.results[1] = (struct host_try_result){ .row = &need_limit, .result = cases[i].limit };
+                report.results[2] = (struct host_try_result){ .row = &need_extra, .result = cases[i].extra };
+                host_report_judge(&report);
+                assert_int_equal(report.is_t1, cases[i].is_t1);
+                assert_string_equal(report.why, cases[i].why);
+        }
+}
+
+/* Every row tells a program its name, a person its purpose, and both what to do. */
+static void
+every_row_says_how_to_mend(void **state)
+{
+        static struct host_report report;
+        struct host_facts facts;
+        struct error e;
+
+        (void)state;
+        assert_int_equal(host_facts_read(&facts, &e), 0);
+        assert_int_equal(host_try_all(&facts, &report, &e), 0);
+        assert_true(report.count >= 25);
+        for (size_t i = 0; i < report.count; i++) {
+                const struct host_try_result *r = &report.results[i];
+
+                assert_true(r->row->name[0] && r->row->what_for[0] && strlen(r->row->mend) > 8);
+                assert_true(r->detail[0] != '\0');
+                assert_int_equal(r->result == ATTEMPT_FAILS, r->mend[0] != '\0');
+                for (size_t k = 0; k < i; k++)
+                        assert_string_not_equal(r->row->name, report.results[k].row->name);
+                if (r->result == ATTEMPT_FAILS)
+                        print_message("# %s: %s\n", r->row->name, r->detail);
+        }
+}
+
+int
+main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(counts_silence_as_failure),
+                cmocka_unit_test(draws_the_line),
+                cmocka_unit_test(every_row_says_how_to_mend),
+        };
+
+        return cmocka_run_group_tests_name("host/try", tests, NULL, NULL);
+}
