@@ -1,0 +1,279 @@
+/*
+ * ref/file.c - reading one file that somebody named.
+ *
+ * Room: ref (acting). Touches: fd.
+ * Knows names of manifests. Knows nothing of what is in them, except whether a parent declares a sandbox.
+ * Theory: looked at before it is opened (opening a device can do something), looked at again by its descriptor
+ * (the name may have changed hands), read to a bound and one byte more.
+ * R1: nothing below a workspace's directory is reached by a name that leaves it.
+ */
+#include "ref/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "base/scoped.h"
+
+enum { OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, TRIES_MAX = 16 };
+
+static int
+unreadable(struct error *e, int sys, const char *path)
+{
+        const char *reason = sys == ENOENT || sys == ENOTDIR ? "not_found" : sys == EACCES || sys == EPERM ? "permission" : "io";
+
+        (void)fail_sys(e, ERROR_FILE_UNREADABLE, sys, "\"%.200s\" cannot be read", path);
+        (void)snprintf(e->reason, sizeof e->reason, "%s", reason);
+        return -1;
+}
+
+static int
+not_regular(struct error *e, mode_t mode, const char *path)
+{
+        const char *what = S_ISDIR(mode) ? "a directory" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
+
+        (void)fail(e, ERROR_FILE_UNREADABLE, "\"%.200s\" is %s, not a file", path, what);
+        (void)snprintf(e->reason, sizeof e->reason, "not_regular");
+        return -1;
+}
+
+static int
+too_large(struct error *e, const char *path, size_t max)
+{
+        return fail_at(e, ERROR_MANIFEST_SYNTAX, "", "too_large", "\"%.200s\" is larger than %zu bytes", path, max);
+}
+
+/* Reads a descriptor whose file was found regular; grows with what comes, so an empty-looking file costs nothing. */
+static int
+read_all(struct arena *arena, int fd, const char *path, size_t max, const char **ret_bytes, size_t *ret_len,
+         struct error *e)
+{
+        char *bytes = malloc(max + 1);
+        size_t len = 0;
+        ssize_t got;
+
+        if (!bytes)
+                return fail(e, ERROR_NO_MEMORY, "no memory to read \"%.200s\"", path);
+        do {
+                got = read(fd, bytes + len, max + 1 - len);
+                if (got > 0)
+                        len += (size_t)got;
+        } while ((got > 0 && len <= max) || (got < 0 && errno == EINTR));
+        if (got < 0) {
+                int sys = errno;
+
+                free(bytes);
+                return unreadable(e, sys, path);
+        }
+        if (len <= max)
+                *ret_bytes = arena_copy(arena, bytes, len);
+        free(bytes);
+        if (len > max)
+                return too_large(e, path, max);
+        if (!*ret_bytes)
+                return fail(e, ERROR_NO_MEMORY, "no memory to read \"%.200s\"", path);
+        *ret_len = len;
+        return 0;
+}
+
+static int
+read_checked(struct arena *arena, int fd, const char *path, size_t max, const char **ret_bytes, size_t *ret_len,
+             struct error *e)
+{
+        struct stat st;
+
+        *ret_bytes = NULL;
+        if (fstat(fd, &st) < 0)
+                return unreadable(e, errno, path);
+        if (!S_ISREG(st.st_mode))
+                return not_regular(e, st.st_mode, path);
+        if (st.st_size > 0 && (size_t)st.st_size > max)
+                return too_large(e, path, max);
+        return read_all(arena, fd, path, max, ret_bytes, ret_len, e);
+}
+
+int
+ref_file_read(struct arena *arena, const char *path, size_t max, const char **ret_bytes, size_t *ret_len,
+              struct error *e)
+{
+        scoped_fd int fd = -1;
+        struct stat st;
+
+        if (stat(path, &st) < 0)
+                return unreadable(e, errno, path);
+        if (!S_ISREG(st.st_mode))
+                return not_regular(e, st.st_mode, path);
+        fd = open(path, OPEN_FLAGS);
+        if (fd < 0)
+                return unreadable(e, errno, path);
+        return read_checked(arena, fd, path, max, ret_bytes, ret_len, e);
+}
+
+/* ---- beneath a directory ----------------------------------------------------------------------------- */
+
+/* Where openat2 is missing: one component after the other, no symbolic links, no "..". */
+static int
+walk_beneath(int dir, const char *path, int flags)
+{
+        scoped_fd int at = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+        const char *rest = path;
+
+        while (at >= 0) {
+                char name[256];
+                size_t len;
+                bool is_last;
+                int next;
+
+                rest += strspn(rest, "/");
+                len = strcspn(rest, "/");
+                if (len == 0 || len >= sizeof name) {
+                        errno = len == 0 ? ENOENT : ENAMETOOLONG;
+                        return -1;
+                }
+                memcpy(name, rest, len);
+                name[len] = '\0';
+                rest += len;
+                is_last = rest[strspn(rest, "/")] == '\0';
+                if (strcmp(name, "..") == 0) {
+                        errno = EXDEV;
+                        return -1;
+                }
+                next = openat(at, name, is_last ? flags | O_NOFOLLOW : O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                if (is_last || next < 0)
+                        return next;
+                (void)close(at);
+                at = next;
+        }
+        return -1;
+}
+
+static int
+open_beneath(int dir, const char *path, int flags)
+{
+        struct open_how how = { .flags = (unsigned)flags, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
+        long fd = -1;
+
+        for (int i = 0; i < TRIES_MAX; i++) {
+                fd = syscall(SYS_openat2, dir, path, &how, sizeof how);
+                if (fd >= 0 || errno != EAGAIN)
+                        break;
+        }
+        if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+                return walk_beneath(dir, path, flags);
+        return (int)fd;
+}
+
+static int
+not_opened_beneath(struct error *e, int sys, const char *path)
+{
+        if (sys == EXDEV || sys == ELOOP || sys == EAGAIN)
+                return fail_at(e, ERROR_REF_UNRESOLVABLE, "", "outside_workspace",
+                               "\"%.200s\" leads out of the workspace, or through a symbolic link that cannot be trusted", path);
+        return unreadable(e, sys, path);
+}
+
+int
+ref_file_read_beneath(struct arena *arena, int dir, const char *path, size_t max, const char **ret_bytes,
+                      size_t *ret_len, struct error *e)
+{
+        scoped_fd int look = open_beneath(dir, path, O_PATH | O_CLOEXEC);
+        scoped_fd int fd = -1;
+        struct stat st;
+
+        if (look < 0)
+                return not_opened_beneath(e, errno, path);
+        if (fstat(look, &st) < 0)
+                return unreadable(e, errno, path);
+        if (S_ISLNK(st.st_mode))        /* only the walk answers with the link itself */
+                return not_opened_beneath(e, ELOOP, path);
+        if (!S_ISREG(st.st_mode))
+                return not_regular(e, st.st_mode, path);
+        fd = open_beneath(dir, path, OPEN_FLAGS);
+        if (fd < 0)
+                return not_opened_beneath(e, errno, path);
+        return read_checked(arena, fd, path, max, ret_bytes, ret_len, e);
+}
+
+/* ---- the manifest ------------------------------------------------------------------------------------ */
+
+static bool
+ends_with(const char *text, const char *tail)
+{
+        size_t len = strlen(text), tail_len = strlen(tail);
+
+        return len >= tail_len && strcmp(text + len - tail_len, tail) == 0;
+}
+
+int
+ref_manifest_open(struct arena *arena, const char *path, struct ref_manifest_file *ret, struct error *e)
+{
+        const char *slash = strrchr(path, '/');
+        const char *base = slash ? slash + 1 : path;
+
+        *ret = (struct ref_manifest_file){ .name = path, .kind = MANIFEST_STANDALONE, .syntax = MANIFEST_YAML };
+        if (strcmp(base, "WORKSPACE.md") == 0)
+                ret->kind = MANIFEST_PARENT;
+        else if (ends_with(base, ".json") || ends_with(base, ".yaml") || ends_with(base, ".yml"))
+                ret->kind = MANIFEST_BLOCK;
+        if (ends_with(base, ".json"))
+                ret->syntax = MANIFEST_JSON;
+        return ref_file_read(arena, path, REF_FILE_MAX, &ret->bytes, &ret->len, e);
+}
+
+static int
+not_configured(struct error *e, const char *workspace)
+{
+        (void)fail(e, ERROR_NOT_CONFIGURED, "no sandbox is declared in \"%.200s\"", workspace);
+        error_hint(e, "Write a SANDBOX.md there, for example:\n---\nschema: sandbox/v1\nprovider: local\nconfig: {}\n"
+                      "mounts:\n  - {source: workspace, at: /workspace}\n---");
+        return -1;
+}
+
+/* Does this parent declare a sandbox? One that cannot be read counts as declaring: its error is to be seen. */
+static bool
+parent_declares(const struct ref_manifest_file *file)
+{
+        struct arena scratch;
+        struct findings findings;
+        struct manifest m;
+        struct error e;
+        bool is_declared;
+
+        arena_init(&scratch, 16u << 20);
+        findings_init(&findings, &scratch);
+        is_declared = manifest_read(&scratch, file->bytes, file->len, file->kind, file->syntax, &m, &findings, &e) < 0
+                      || m.form != MANIFEST_NONE;
+        arena_fini(&scratch);
+        return is_declared;
+}
+
+int
+ref_manifest_find(struct arena *arena, const char *workspace, struct ref_manifest_file *ret, struct error *e)
+{
+        static const struct { const char *name; enum manifest_kind kind; } names[] = {
+                { "SANDBOX.md", MANIFEST_STANDALONE }, { "WORKSPACE.md", MANIFEST_PARENT },
+        };
+        scoped_fd int dir = open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        if (dir < 0)
+                return fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, errno, "the workspace \"%.200s\" cannot be opened", workspace);
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+                *ret = (struct ref_manifest_file){ .kind = names[i].kind, .syntax = MANIFEST_YAML };
+                ret->name = arena_format(arena, "%s/%s", workspace, names[i].name);
+                if (!ret->name)
+                        return fail(e, ERROR_NO_MEMORY, "no memory to look for a manifest");
+                if (ref_file_read_beneath(arena, dir, names[i].name, REF_FILE_MAX, &ret->bytes, &ret->len, e) < 0) {
+                        if (e->code == ERROR_FILE_UNREADABLE && e->sys == ENOENT)
+                                continue;
+                        return -1;
+                }
+                if (ret->kind != MANIFEST_PARENT || parent_declares(ret))
+                        return 0;
+        }
+        return not_configured(e, workspace);
+}
