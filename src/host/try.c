@@ -115,6 +115,7 @@ host_need_name(enum host_need need)
 
 /* ---- for the attempts ---------------------------------------------------------------------------------- */
 
+__attribute__((format(printf, 3, 0)))
 static void
 detail_write(struct attempt *a, int sys, const char *fmt, va_list ap)
 {
