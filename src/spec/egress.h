@@ -33,6 +33,17 @@ int egress_read(struct arena *arena, const char *text, struct spec_egress *ret, 
 /* May `host` (any case, trailing dot allowed) be reached on `port` (0: any port of the entry)? */
 bool egress_allows(const struct spec_egress *entries, size_t count, const char *host, uint16_t port);
 
+/*
+ * Is `host` (canonical, or any case and a trailing dot) one of the names that mean this machine or this network:
+ * localhost, local, internal, localdomain, home.arpa, or a name below one of them? Such names need the host's consent.
+ */
+bool egress_is_private_name(const char *host);
+
+/* Writes `text` as a canonical host name (lower case, no trailing dot) into `ret`, EGRESS_HOST_MAX + 1 bytes. False for
+ * what is no host name by the grammar above: an address in any spelling, a bad label, a wildcard. */
+enum { EGRESS_HOST_MAX = 253 };
+bool egress_host_read(const char *text, char ret[EGRESS_HOST_MAX + 1]);
+
 /* Is everything that `inner` permits also permitted by `outer`? */
 bool egress_covers(const struct spec_egress *outer, const struct spec_egress *inner);
 

@@ -1,0 +1,26 @@
+/*
+ * spec/credential.h - does a block hold a plaintext credential?
+ *
+ * Rule 2 of AIP-36: never inline. Three signs, no guessing by entropy: (a) the name of the key, (b) the shape of
+ * the value, (c) NAME=value in a list of names. Source: reference 3.2 and 3.6, cases A36-078 to 082.
+ */
+#ifndef CARREL_SPEC_CREDENTIAL_H
+#define CARREL_SPEC_CREDENTIAL_H
+
+#include <stdbool.h>
+
+#include "spec/judge.h"
+
+/* The name of the credential shape that `text` holds anywhere ("github token"), or NULL. Linear in the length. */
+const char *credential_shape_find(const char *text);
+
+/* Is `key` the name of a credential, in any case, with or without "_", "-" and spaces? */
+bool credential_key_check(const char *key);
+
+/*
+ * Walks the whole block, every key and scalar but the member `provider`. Adds ERROR_PLAINTEXT_CREDENTIAL with reason
+ * "key" or "value" for each; the path names the place, no word names the value.
+ */
+void credential_scan(struct judge *j, const struct node *block);
+
+#endif

@@ -1,0 +1,268 @@
+/*
+ * spec/egress.c - the grammar of network.egress, and who may be reached.
+ *
+ * Room: spec (deciding, pure). Touches: mem.
+ * Theory: one canonical host, made here, is what is compared and later dialled; two parsers of one name are how a
+ * NUL byte once opened a proxy. Names are refused before they are understood: bytes first, then what they are not
+ * (URL, address), then what they are. A name whose last label is a number is an address to somebody's resolver.
+ */
+#include "spec/egress.h"
+
+#include <string.h>
+
+enum { LABEL_MAX = 63, PORT_MAX = 65535 };
+
+static const char *const private_names[] = { "localhost", "local", "internal", "localdomain", "home.arpa" };
+
+static bool
+is_digit(char c)
+{
+        return c >= '0' && c <= '9';
+}
+
+static bool
+is_hex(char c)
+{
+        return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+static bool
+is_label_char(char c)
+{
+        return (c >= 'a' && c <= 'z') || is_digit(c) || c == '_' || c == '-';
+}
+
+static char
+lower(char c)
+{
+        return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* A number as inet_aton() reads one: decimal, octal or 0x hexadecimal. */
+static bool
+is_number(const char *label, size_t len)
+{
+        bool is_hexadecimal = len >= 2 && label[0] == '0' && lower(label[1]) == 'x';
+
+        for (size_t i = is_hexadecimal ? 2 : 0; i < len; i++)
+                if (!(is_hexadecimal ? is_hex(label[i]) : is_digit(label[i])))
+                        return false;
+        return len > 0;
+}
+
+enum host_fault { HOST_GOOD, HOST_CHARSET, HOST_ADDRESS, HOST_BAD };
+
+/* Every label good? Also counts them, and the numbers among them. */
+static enum host_fault
+labels_check(const char *host, size_t *ret_count)
+{
+        size_t count = 0, numbers = 0;
+        bool is_last_number = false;
+
+        for (const char *label = host;; label++) {
+                size_t len = strcspn(label, ".");
+
+                if (len == 0 || len > LABEL_MAX || label[0] == '-' || label[len - 1] == '-')
+                        return HOST_BAD;
+                is_last_number = is_number(label, len);
+                numbers += is_last_number;
+                count++;
+                label += len;
+                if (!*label)
+                        break;
+        }
+        *ret_count = count;
+        if (numbers == count)
+                return HOST_ADDRESS;
+        return is_last_number ? HOST_BAD : HOST_GOOD;
+}
+
+/* `text` of `len` bytes, without "*." and port, to its canonical form. */
+static enum host_fault
+host_read(const char *text, size_t len, char ret[EGRESS_HOST_MAX + 1], size_t *ret_count)
+{
+        if (len > 0 && text[len - 1] == '.')
+                len--;
+        for (size_t i = 0; i < len; i++)
+                if (text[i] != '.' && !is_label_char(lower(text[i])))
+                        return HOST_CHARSET;
+        if (len == 0 || len > EGRESS_HOST_MAX)
+                return HOST_BAD;
+        for (size_t i = 0; i < len; i++)
+                ret[i] = lower(text[i]);
+        ret[len] = '\0';
+        return labels_check(ret, ret_count);
+}
+
+bool
+egress_host_read(const char *text, char ret[EGRESS_HOST_MAX + 1])
+{
+        size_t count;
+
+        return host_read(text, strlen(text), ret, &count) == HOST_GOOD;
+}
+
+static int
+port_read(const char *text, uint16_t *ret)
+{
+        unsigned port = 0;
+        size_t len = strspn(text, "0123456789");
+
+        if (len == 0 || len > 5 || text[len] != '\0' || text[0] == '0')
+                return -1;
+        for (size_t i = 0; i < len; i++)
+                port = port * 10 + (unsigned)(text[i] - '0');
+        if (port > PORT_MAX)
+                return -1;
+        *ret = (uint16_t)port;
+        return 0;
+}
+
+enum refusal { WILDCARD, FOREIGN_FORM, ADDRESS, HOSTNAME, PORT, CHARSET, WHITESPACE, FINE };
+
+static const struct { const char *reason, *sentence, *hint; } refusals[] = {
+        [WILDCARD] = { "wildcard", "\"*\" stands only before a name of two or more labels, as in *.example.com",
+                       "List the hosts one by one, or write *.example.com." },
+        [FOREIGN_FORM] = { "url_or_cidr", "this is a URL, a path or a network; an entry is a host name, with a port if need be",
+                           "Keep the host name alone: api.example.com or api.example.com:8443." },
+        [ADDRESS] = { "ip_literal", "this is an address, not a name",
+                      "Name the host, not its address: an address says nothing about who answers there." },
+        [HOSTNAME] = { "hostname", "this is no host name: labels of 1 to 63 characters, joined by dots, 253 in all",
+                       "Entries are host names: api.example.com, *.example.com, host:port." },
+        [PORT] = { "port", "the port must be a number from 1 to 65535", "Write host:port, or the host alone for 80 and 443." },
+        [CHARSET] = { "charset", "host names are ASCII: letters, digits, \"-\", \"_\" and dots",
+                      "Write an international name in its ASCII form, xn--..." },
+        [WHITESPACE] = { "whitespace", "there is white space in this entry", "Give each host an entry of its own." },
+};
+
+/* What is wrong with the bytes alone, or what the entry is instead of a name. */
+static enum refusal
+foreign(const char *text)
+{
+        size_t colons = 0;
+        bool is_address_like = true;
+
+        for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+                if (*c == ' ' || (*c >= '\t' && *c <= '\r'))
+                        return WHITESPACE;
+        for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+                if (*c < 0x20 || *c >= 0x7f)
+                        return CHARSET;
+        if (strpbrk(text, "/@?#"))
+                return FOREIGN_FORM;
+        for (const char *c = text; *c; c++) {
+                colons += *c == ':';
+                if (*c == '%')
+                        break;        /* the zone of an IPv6 address */
+                is_address_like = is_address_like && (is_hex(*c) || *c == ':' || *c == '.');
+        }
+        if (text[0] == '[' || (colons >= 2 && is_address_like))
+                return ADDRESS;
+        return colons >= 2 ? PORT : FINE;
+}
+
+static int
+refuse(enum refusal why, struct error *e)
+{
+        (void)fail_at(e, ERROR_EGRESS_INVALID, NULL, refusals[why].reason, "%s", refusals[why].sentence);
+        error_hint(e, "%s", refusals[why].hint);
+        return -1;
+}
+
+int
+egress_read(struct arena *arena, const char *text, struct spec_egress *ret, struct error *e)
+{
+        static const enum refusal of_host[] = { [HOST_CHARSET] = CHARSET, [HOST_ADDRESS] = ADDRESS, [HOST_BAD] = HOSTNAME };
+        struct spec_egress entry = { .ports = { 80, 443 }, .port_count = 2 };
+        enum refusal why = foreign(text);
+        const char *port;
+        char host[EGRESS_HOST_MAX + 1];
+        enum host_fault fault;
+        size_t count = 0;
+
+        if (why != FINE)
+                return refuse(why, e);
+        entry.is_wildcard = strncmp(text, "*.", 2) == 0;
+        text += entry.is_wildcard ? 2 : 0;
+        if (strchr(text, '*'))
+                return refuse(WILDCARD, e);
+        port = strchr(text, ':');
+        fault = host_read(text, port ? (size_t)(port - text) : strlen(text), host, &count);
+        if (entry.is_wildcard && (fault == HOST_GOOD || fault == HOST_ADDRESS || text[0] == '\0') && count < 2)
+                return refuse(WILDCARD, e);
+        if (fault != HOST_GOOD)
+                return refuse(of_host[fault], e);
+        if (port) {
+                if (port_read(port + 1, &entry.ports[0]) < 0)
+                        return refuse(PORT, e);
+                entry.ports[1] = 0;
+                entry.port_count = 1;
+        }
+        entry.host = arena_text(arena, host);
+        if (!entry.host)
+                return fail(e, ERROR_NO_MEMORY, "no memory for an egress entry");
+        *ret = entry;
+        return 0;
+}
+
+/* Is `host` a name with one or more labels below `parent`? */
+static bool
+is_below(const char *host, const char *parent)
+{
+        size_t len = strlen(host), parent_len = strlen(parent);
+
+        return len > parent_len + 1 && host[len - parent_len - 1] == '.' && strcmp(host + len - parent_len, parent) == 0;
+}
+
+static bool
+has_port(const struct spec_egress *entry, uint16_t port)
+{
+        for (size_t i = 0; i < entry->port_count; i++)
+                if (entry->ports[i] == port)
+                        return true;
+        return port == 0;
+}
+
+bool
+egress_allows(const struct spec_egress *entries, size_t count, const char *host, uint16_t port)
+{
+        char canonical[EGRESS_HOST_MAX + 1];
+
+        if (!host || !egress_host_read(host, canonical))
+                return false;
+        for (size_t i = 0; i < count; i++) {
+                const struct spec_egress *entry = &entries[i];
+                bool is_named = entry->is_wildcard ? is_below(canonical, entry->host)
+                                                   : strcmp(canonical, entry->host) == 0;
+
+                if (is_named && has_port(entry, port))
+                        return true;
+        }
+        return false;
+}
+
+bool
+egress_covers(const struct spec_egress *outer, const struct spec_egress *inner)
+{
+        bool is_same = strcmp(outer->host, inner->host) == 0;
+
+        for (size_t i = 0; i < inner->port_count; i++)
+                if (inner->ports[i] == 0 || !has_port(outer, inner->ports[i]))
+                        return false;
+        if (!outer->is_wildcard)
+                return !inner->is_wildcard && is_same;
+        return is_below(inner->host, outer->host) || (inner->is_wildcard && is_same);
+}
+
+bool
+egress_is_private_name(const char *host)
+{
+        char canonical[EGRESS_HOST_MAX + 1];
+
+        if (!egress_host_read(host, canonical))
+                return false;
+        for (size_t i = 0; i < sizeof private_names / sizeof private_names[0]; i++)
+                if (strcmp(canonical, private_names[i]) == 0 || is_below(canonical, private_names[i]))
+                        return true;
+        return false;
+}

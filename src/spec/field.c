@@ -1,0 +1,424 @@
+/*
+ * spec/field.c - decodes a map by a table of fields.
+ *
+ * Room: spec (deciding, pure). Touches: mem.
+ * Knows rows and nodes. Knows nothing of what any field means.
+ * Theory: unknown keys first, then spellings are folded, then each row is decoded in table order; the order of the
+ * table is the order of the faults. Numbers are exact or refused; nothing is taken for true but `true`.
+ */
+#include "spec/field.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const kind_words[] = {
+        [FIELD_TEXT] = "a string", [FIELD_UINT] = "an integer", [FIELD_BOOL] = "true or false",
+        [FIELD_CHOICE] = "a string", [FIELD_MAP] = "a map", [FIELD_LIST] = "a list",
+        [FIELD_ONE_OF] = "one of several forms", [FIELD_UNSUPPORTED] = "not supported",
+};
+
+const char *
+field_kind_words(enum field_kind kind)
+{
+        return kind_words[kind];
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------------ */
+
+static char
+lower(char c)
+{
+        return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+size_t
+field_edits(const char *a, const char *b, size_t most)
+{
+        enum { WORD_MAX = 40 };
+        size_t a_len = strlen(a), b_len = strlen(b), row[WORD_MAX + 1];
+
+        if (a_len > WORD_MAX || b_len > WORD_MAX)
+                return most + 1;
+        for (size_t k = 0; k <= b_len; k++)
+                row[k] = k;
+        for (size_t i = 1; i <= a_len; i++) {
+                size_t corner = row[0]++;
+
+                for (size_t k = 1; k <= b_len; k++) {
+                        size_t above = row[k], best = corner + (lower(a[i - 1]) != lower(b[k - 1]));
+
+                        best = above + 1 < best ? above + 1 : best;
+                        best = row[k - 1] + 1 < best ? row[k - 1] + 1 : best;
+                        row[k] = best;
+                        corner = above;
+                }
+        }
+        return row[b_len] > most ? most + 1 : row[b_len];
+}
+
+static const char *
+nearest(const struct field_set *set, const char *key)
+{
+        const char *best = NULL;
+        size_t best_edits = strlen(key) > 4 ? 3 : 2;
+
+        for (size_t i = 0; i < set->count; i++) {
+                const struct field *row = &set->rows[i];
+                size_t edits = field_edits(key, row->name, best_edits);
+                size_t camel = row->camel ? field_edits(key, row->camel, best_edits) : edits;
+
+                if (row->kind == FIELD_UNSUPPORTED || (row->flags & FIELD_OLD))
+                        continue;
+                edits = camel < edits ? camel : edits;
+                if (edits < best_edits) {
+                        best = row->name;
+                        best_edits = edits;
+                }
+        }
+        return best;
+}
+
+bool
+field_slug_check(const char *text)
+{
+        size_t len = strlen(text);
+        const char *part = text, *slash = strchr(text, '/');
+
+        if (len < 2 || len > 80 || (slash && strchr(slash + 1, '/')))
+                return false;
+        for (;; part = slash + 1) {
+                size_t part_len = slash && part < slash ? (size_t)(slash - part) : strlen(part);
+
+                if (part_len < 2 || part[0] < 'a' || part[0] > 'z' || part[part_len - 1] == '-')
+                        return false;
+                for (size_t i = 0; i < part_len; i++)
+                        if (!(part[i] >= 'a' && part[i] <= 'z') && !(part[i] >= '0' && part[i] <= '9') && part[i] != '-')
+                                return false;
+                if (!slash || part > slash)
+                        return true;
+        }
+}
+
+/* ---- folding ---------------------------------------------------------------------------------------------------- */
+
+static void
+unknown(struct judge *j, const struct field_set *set, const struct node *member, const struct trail *at)
+{
+        const char *close = nearest(set, member->key);
+        char hint[160];
+
+        if (close)
+                (void)snprintf(hint, sizeof hint, "Did you mean `%s`?", close);
+        judge_error_key(j, member, at, set->code == ERROR_MOUNT_INVALID ? ERROR_SCHEMA_INVALID : set->code,
+                        "unknown_field", close ? hint : set->hint, "there is no field `%s` here",
+                        judge_quote(j, member->key));
+}
+
+static void
+spelling_warn(struct judge *j, const struct field *row, const struct node *member, const struct trail *at)
+{
+        bool is_camel = row->camel && strcmp(member->key, row->camel) == 0;
+        bool is_json = j->syntax == MANIFEST_JSON;
+
+        if (row->flags & FIELD_OLD)
+                judge_warn(j, member, at, "alias_spelling", "`%s` is another spelling; write `%s`", member->key,
+                           row->instead);
+        else if (row->camel && is_camel != is_json)
+                judge_warn(j, member, at, "alias_spelling", "`%s` is another spelling; write `%s`", member->key,
+                           is_json ? row->camel : row->name);
+}
+
+static bool
+is_same(const struct node *a, const struct node *b)
+{
+        return a->kind == b->kind && a->text && b->text && a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
+}
+
+static bool
+same_value(const struct node *a, const struct node *b)
+{
+        if (a->kind == NODE_INT && b->kind == NODE_INT)
+                return a->integer == b->integer;
+        if (a->kind == NODE_BOOL && b->kind == NODE_BOOL)
+                return a->boolean == b->boolean;
+        return is_same(a, b);
+}
+
+static void
+row_take(struct judge *j, const struct field_set *set, size_t index, const struct node *member, const struct trail *at,
+         const struct node *values[FIELD_SET_MAX])
+{
+        const struct field *row = &set->rows[index];
+        struct trail here = { at, member->key, 0 }, canonical = { at, row->name, 0 };
+
+        spelling_warn(j, row, member, &here);
+        if (!values[index])
+                values[index] = member;
+        else if (!same_value(values[index], member))
+                judge_error_key(j, member, &canonical, ERROR_ALIAS_CONFLICT, "alias", NULL,
+                                "`%s` and `%s` are one field, and their values differ", values[index]->key, member->key);
+}
+
+void
+fields_fold(struct judge *j, const struct field_set *set, const struct node *map, const struct trail *at,
+            const struct node *values[FIELD_SET_MAX])
+{
+        for (size_t i = 0; i < FIELD_SET_MAX; i++)
+                values[i] = NULL;
+        node_each(member, map) {
+                struct trail here = { at, member->key, 0 };
+                size_t i;
+
+                for (i = 0; i < set->count; i++)
+                        if (strcmp(member->key, set->rows[i].name) == 0 ||
+                            (set->rows[i].camel && strcmp(member->key, set->rows[i].camel) == 0))
+                                break;
+                if (i < set->count)
+                        row_take(j, set, i, member, at, values);
+                else if (!set->is_open)
+                        unknown(j, set, member, &here);
+        }
+}
+
+/* ---- values ----------------------------------------------------------------------------------------------------- */
+
+/*
+ * Some codes have fewer reasons than others (reference, section 4): a setting of a provider that is out of bounds is of
+ * the wrong type, and what is wrong with a mount beyond its own reasons is a fault of the schema.
+ */
+static void
+bad(struct judge *j, const struct field_set *set, const struct node *value, const struct trail *at, const char *reason,
+    const char *sentence)
+{
+        enum error_code code = set->code;
+        bool is_type = strcmp(reason, "type") == 0, is_bound = strcmp(reason, "range") == 0;
+
+        if (code == ERROR_CONFIG_INVALID && (is_bound || strcmp(reason, "pattern") == 0))
+                reason = "type";
+        if (code == ERROR_MOUNT_INVALID && !is_type)
+                code = ERROR_SCHEMA_INVALID;
+        judge_error(j, value, at, code, reason, NULL, "%s", sentence);
+}
+
+static bool
+bad_type(struct judge *j, const struct field_set *set, const struct field *row, const struct node *value,
+         const struct trail *at)
+{
+        char sentence[160];
+        bool is_pattern = (row->flags & FIELD_LOOSE_TYPE) && (value->kind == NODE_INT || value->kind == NODE_FLOAT);
+
+        (void)snprintf(sentence, sizeof sentence, "this must be %s, and is %s%s", field_kind_words(row->kind),
+                       value->kind == NODE_NULL ? "empty (null)" : node_kind_name(value->kind),
+                       is_pattern ? "; put it in quotes" : "");
+        bad(j, set, value, at, is_pattern ? "pattern" : "type", sentence);
+        return false;
+}
+
+static bool
+text_read(struct judge *j, const struct field_set *set, const struct field *row, const struct node *value,
+          const struct trail *at)
+{
+        char sentence[320];
+
+        if (value->len < row->min || (row->max && value->len > row->max)) {
+                if (value->len == 0)
+                        bad(j, set, value, at, "range", "this must not be empty");
+                else {
+                        (void)snprintf(sentence, sizeof sentence, "this has %zu bytes; %llu to %llu are possible",
+                                       value->len, (unsigned long long)row->min, (unsigned long long)row->max);
+                        bad(j, set, value, at, "range", sentence);
+                }
+                return false;
+        }
+        if (row->matches && !row->matches(value->text)) {
+                (void)snprintf(sentence, sizeof sentence, "`%s` does not have the form this field needs: %s",
+                               judge_quote(j, value->text), row->help);
+                bad(j, set, value, at, "pattern", sentence);
+                return false;
+        }
+        if ((row->flags & FIELD_SECRET) && !field_slug_check(value->text))
+                judge_warn(j, value, at, "secret_slug_nonconforming",
+                           "AIP-19 slugs are lower-case words, at most one \"/\": this one may not be found");
+        return true;
+}
+
+/* An integer too long for 64 bits reads as a float; it is out of range, not of another type. */
+static bool
+is_whole(const struct node *value)
+{
+        const char *digits = value->text;
+
+        if (value->kind == NODE_INT)
+                return true;
+        if (value->kind != NODE_FLOAT || !digits)
+                return false;
+        digits += *digits == '-' || *digits == '+';
+        return *digits && strspn(digits, "0123456789") == strlen(digits);
+}
+
+static bool
+uint_read(struct judge *j, const struct field_set *set, const struct field *row, const struct node *value,
+          const struct trail *at)
+{
+        char sentence[160];
+
+        if (!is_whole(value))
+                return bad_type(j, set, row, value, at);
+        if (value->kind == NODE_INT && value->integer >= 0 && (uint64_t)value->integer >= row->min &&
+            (uint64_t)value->integer <= row->max)
+                return true;
+        (void)snprintf(sentence, sizeof sentence, "this must be from %llu to %llu", (unsigned long long)row->min,
+                       (unsigned long long)row->max);
+        bad(j, set, value, at, "range", sentence);
+        return false;
+}
+
+static bool
+choice_read(struct judge *j, const struct field_set *set, const struct field *row, const struct node *value,
+            const struct trail *at)
+{
+        char sentence[320];
+        int used = snprintf(sentence, sizeof sentence, "`%s` is none of:", judge_quote(j, value->text));
+
+        for (const char *const *choice = row->choices; *choice; choice++) {
+                if (strcmp(value->text, *choice) == 0)
+                        return true;
+                if (used > 0 && (size_t)used < sizeof sentence)
+                        used += snprintf(sentence + used, sizeof sentence - (size_t)used, " %s", *choice);
+        }
+        bad(j, set, value, at, "enum", sentence);
+        return false;
+}
+
+static bool
+list_read(struct judge *j, const struct field_set *set, const struct field *row, const struct node *value,
+          const struct trail *at)
+{
+        char sentence[160];
+
+        if (value->len >= row->min && (!row->max || value->len <= row->max))
+                return true;
+        if (value->len < row->min)
+                (void)snprintf(sentence, sizeof sentence, "this list must not be empty");
+        else
+                (void)snprintf(sentence, sizeof sentence, "this list has %zu entries; %llu are possible", value->len,
+                               (unsigned long long)row->max);
+        bad(j, set, value, at, "range", sentence);
+        return false;
+}
+
+static bool
+has_type(const struct field *row, const struct node *value)
+{
+        static const enum node_kind kinds[] = {
+                [FIELD_TEXT] = NODE_STRING, [FIELD_UINT] = NODE_INT, [FIELD_BOOL] = NODE_BOOL,
+                [FIELD_CHOICE] = NODE_STRING, [FIELD_MAP] = NODE_MAP, [FIELD_LIST] = NODE_LIST,
+        };
+
+        return row->kind == FIELD_ONE_OF || row->kind == FIELD_UINT || value->kind == kinds[row->kind];
+}
+
+static bool
+check(struct judge *j, const struct field_set *set, const struct field *row, const struct node *value,
+      const struct trail *at)
+{
+        if (!has_type(row, value))
+                return bad_type(j, set, row, value, at);
+        switch (row->kind) {
+        case FIELD_TEXT:
+                return text_read(j, set, row, value, at);
+        case FIELD_UINT:
+                return uint_read(j, set, row, value, at);
+        case FIELD_CHOICE:
+                return choice_read(j, set, row, value, at);
+        case FIELD_LIST:
+                return list_read(j, set, row, value, at);
+        default:
+                return true;
+        }
+}
+
+static void
+store(const struct field *row, const struct node *value, void *base)
+{
+        void *into;
+
+        if (row->offset == FIELD_NOWHERE)
+                return;
+        into = (char *)base + row->offset;
+        if (row->kind == FIELD_TEXT || row->kind == FIELD_CHOICE)
+                *(const char **)into = value->text;
+        else if (row->kind == FIELD_UINT)
+                *(uint64_t *)into = (uint64_t)value->integer;
+        else if (row->kind == FIELD_BOOL)
+                *(bool *)into = value->boolean;
+        else
+                *(const struct node **)into = value;
+}
+
+static bool
+value_read(struct judge *j, const struct field_set *set, const struct field *row, const struct node *value,
+           const struct trail *at, void *base)
+{
+        size_t before = j->findings->error_count;
+
+        if (!check(j, set, row, value, at))
+                return false;
+        if (row->read)
+                row->read(j, value, at, base);
+        else if (row->kind == FIELD_MAP && row->members)
+                (void)fields_read(j, row->members, value, at,
+                                  row->offset == FIELD_NOWHERE ? base : (char *)base + row->offset);
+        else
+                store(row, value, base);
+        return judge_is_clean(j, before);
+}
+
+bool
+field_read(struct judge *j, const struct field_set *set, const struct field *row, const struct node *map,
+           const struct node *value, const struct trail *at, void *base)
+{
+        struct trail here = { at, row->name, 0 };
+
+        if (!value) {
+                if (row->flags & FIELD_REQUIRED)
+                        judge_error(j, map, &here, set->code, "missing", NULL, "the field `%s` is required: %s",
+                                    row->name, row->help);
+                return false;
+        }
+        if (row->kind == FIELD_UNSUPPORTED) {
+                judge_error_key(j, value, &here, set->code, "unknown_field", row->help,
+                                "`%s` is known, and not supported here", row->name);
+                return false;
+        }
+        return value_read(j, set, row, value, &here, base);
+}
+
+bool
+field_item_read(struct judge *j, const struct field_set *set, const struct node *item, const struct trail *at, void *base)
+{
+        return value_read(j, set, &set->rows[0], item, at, base);
+}
+
+bool
+fields_read(struct judge *j, const struct field_set *set, const struct node *map, const struct trail *at, void *base)
+{
+        static const struct field a_map = { .kind = FIELD_MAP };
+        const struct node *values[FIELD_SET_MAX];
+        size_t before = j->findings->error_count;
+
+        if (map->kind != NODE_MAP)
+                return bad_type(j, set, &a_map, map, at);
+        fields_fold(j, set, map, at, values);
+        for (size_t i = 0; i < set->count; i++)
+                (void)field_read(j, set, &set->rows[i], map, values[i], at, base);
+        return judge_is_clean(j, before);
+}
+
+void
+fields_default(const struct field_set *set, void *base)
+{
+        for (size_t i = 0; i < set->count; i++)
+                if (set->rows[i].kind == FIELD_UINT && set->rows[i].offset != FIELD_NOWHERE)
+                        *(uint64_t *)((char *)base + set->rows[i].offset) = set->rows[i].fallback;
+}

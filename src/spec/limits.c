@@ -1,0 +1,75 @@
+/*
+ * spec/limits.c - resource caps: three of AIP-36, seven of ours under metadata.carrel.limits.
+ *
+ * Room: spec (deciding, pure). Touches: nothing.
+ * Knows names, bounds and defaults. Knows nothing of what a host can enforce.
+ */
+#include "spec/section.h"
+
+enum { TASKS_MAX = 4194304, FILES_MAX = 1048576, CPUS_MAX = 4096 };
+
+static const struct field limits_rows[] = {
+        { .name = "timeout_ms", .camel = "timeoutMs", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, timeout_ms),
+          .min = 1, .max = FIELD_INTEGER_MAX, .fallback = 30000,
+          .help = "Longest time one command may run, milliseconds; then its whole process tree is killed." },
+        { .name = "memory_mb", .camel = "memoryMb", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, memory_mb),
+          .min = 1, .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET, .help = "Memory of the whole sandbox, MiB; a hard cap." },
+        { .name = "cpu_ms", .camel = "cpuMs", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, cpu_ms),
+          .min = 1, .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET,
+          .help = "CPU time one command and its children may use, milliseconds." },
+        { .name = "pids", .kind = FIELD_UNSUPPORTED, .help = "Write it as metadata.carrel.limits.pids." },
+        { .name = "open_files", .kind = FIELD_UNSUPPORTED, .help = "Write it as metadata.carrel.limits.open_files." },
+        { .name = "cpu_millicores", .kind = FIELD_UNSUPPORTED, .help = "Write it as metadata.carrel.limits.cpu_millicores." },
+        { .name = "disk_mb", .kind = FIELD_UNSUPPORTED, .help = "Write it as metadata.carrel.limits.disk_mb." },
+        { .name = "output_bytes", .kind = FIELD_UNSUPPORTED, .help = "Write it as metadata.carrel.limits.output_bytes." },
+        { .name = "max_cost_units_per_run", .kind = FIELD_UNSUPPORTED,
+          .help = "Cost caps are an open question of AIP-36; use timeout_ms and cpu_ms." },
+};
+
+const struct field_set limits_set = { FIELD_SET(limits_rows), .code = ERROR_SCHEMA_INVALID,
+                                      .hint = "limits has timeout_ms, memory_mb and cpu_ms; more stand under metadata.carrel.limits." };
+
+static const struct field carrel_limits_rows[] = {
+        { .name = "cpu_millicores", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, cpu_millicores), .min = 10,
+          .max = CPUS_MAX * 1000, .fallback = SPEC_UNSET, .help = "Share of the processors; 1000 is one of them." },
+        { .name = "pids", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, pids), .min = 1, .max = TASKS_MAX,
+          .fallback = 512, .help = "Processes and threads at once." },
+        { .name = "open_files", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, open_files), .min = 16,
+          .max = FILES_MAX, .fallback = 1024, .help = "Open descriptors of one process." },
+        { .name = "io_read_bps", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, io_read_bps), .min = 1,
+          .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET, .help = "Bytes read per second, each block device." },
+        { .name = "io_write_bps", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, io_write_bps), .min = 1,
+          .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET, .help = "Bytes written per second, each block device." },
+        { .name = "disk_mb", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, disk_mb), .min = 1,
+          .max = 1u << 30, .fallback = 256, .help = "Size of each private writable file system, MiB." },
+        { .name = "output_bytes", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, output_bytes), .min = 1,
+          .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET,
+          .help = "Standard output and error of one command together; what comes after is dropped and counted." },
+};
+
+const struct field_set carrel_limits_set = { FIELD_SET(carrel_limits_rows), .code = ERROR_SCHEMA_INVALID };
+
+static void
+narrow(uint64_t *limit, uint64_t other)
+{
+        if (other < *limit)          /* SPEC_UNSET is the greatest number of all */
+                *limit = other;
+}
+
+void
+limits_narrow(struct judge *j, const struct node *runner, struct spec_limits *limits)
+{
+        static const struct field_set runner_set = { limits_rows, 3, .code = ERROR_SCHEMA_INVALID, .is_open = true };
+        const struct node *theirs = node_find(runner, "limits");
+        struct trail at_runner = { NULL, "runner", 0 }, at = { &at_runner, "limits", 0 };
+        struct spec_limits read;
+
+        if (!theirs)
+                return;
+        fields_default(&limits_set, &read);
+        read.timeout_ms = SPEC_UNSET;
+        (void)fields_read(j, &runner_set, theirs, &at, &read);
+        narrow(&limits->timeout_ms, read.timeout_ms);
+        narrow(&limits->memory_mb, read.memory_mb);
+        narrow(&limits->cpu_ms, read.cpu_ms);
+}

@@ -1,0 +1,115 @@
+/*
+ * spec/metadata.c - free words by namespace; and our own namespace, which is not free: metadata.carrel.
+ *
+ * Room: spec (deciding, pure). Touches: mem.
+ */
+#include <string.h>
+
+#include "spec/path.h"
+#include "spec/section.h"
+
+enum { TOOLS_MAX = 64, PATHS_MAX = 256, PATH_LEN_MAX = 4095 };
+
+static const char *const switch_choices[] = { "on", "off", NULL };
+
+static const struct field tool_row = { .kind = FIELD_TEXT, .min = 1, .max = PATH_LEN_MAX, .offset = 0, .pattern = "^/",
+                                       .help = "an absolute directory of the host" };
+static const struct field path_row = { .kind = FIELD_TEXT, .min = 1, .max = PATH_LEN_MAX, .offset = 0, .pattern = "^[^/]",
+                                       .help = "a path relative to the workspace" };
+static const struct field_set tool_set = { &tool_row, 1, .code = ERROR_SCHEMA_INVALID };
+static const struct field_set path_set = { &path_row, 1, .code = ERROR_SCHEMA_INVALID };
+
+static const struct { enum path_fault fault; const char *sentence; } path_faults[] = {
+        { PATH_CHARSET,      "this path holds a control byte" },
+        { PATH_NOT_ABSOLUTE, "this must be an absolute path of the host" },
+        { PATH_NOT_RELATIVE, "this must be a path inside the workspace, without a leading \"/\"" },
+        { PATH_DOTDOT,       "this path must not hold \"..\"" },
+        { PATH_RESERVED,     "/, /proc, /sys and /dev cannot be tools" },
+};
+
+static const char *
+path_read(struct judge *j, const struct node *item, const struct trail *at, bool is_tool)
+{
+        const char *path = NULL, *text = NULL;
+        enum path_fault fault;
+
+        if (!field_item_read(j, is_tool ? &tool_set : &path_set, item, at, &text))
+                return NULL;
+        fault = is_tool ? path_read_absolute(j->arena, text, &path) : path_read_relative(j->arena, text, &path);
+        for (size_t i = 0; i < sizeof path_faults / sizeof path_faults[0]; i++)
+                if (path_faults[i].fault == fault)
+                        judge_error(j, item, at, ERROR_SCHEMA_INVALID, "pattern", NULL, "%s", path_faults[i].sentence);
+        return path;
+}
+
+static void
+paths_read(struct judge *j, const struct node *list, const struct trail *at, bool is_tool, struct spec_names *ret)
+{
+        const char **items = arena_array(j->arena, const char *, list->len + 1);
+        size_t count = 0, index = 0;
+
+        if (!items)
+                return;
+        node_each(item, list) {
+                struct trail here = { at, NULL, index++ };
+                const char *path = path_read(j, item, &here, is_tool);
+
+                if (path)
+                        items[count++] = path;
+        }
+        *ret = (struct spec_names){ items, count };
+}
+
+static void
+tools_read(struct judge *j, const struct node *list, const struct trail *at, void *base)
+{
+        paths_read(j, list, at, true, &((struct spec *)base)->carrel.tools);
+}
+
+static void
+protect_read(struct judge *j, const struct node *list, const struct trail *at, void *base)
+{
+        paths_read(j, list, at, false, &((struct spec *)base)->carrel.protect);
+}
+
+static void
+unprotect_read(struct judge *j, const struct node *list, const struct trail *at, void *base)
+{
+        paths_read(j, list, at, false, &((struct spec *)base)->carrel.unprotect);
+}
+
+static void
+unix_read(struct judge *j, const struct node *value, const struct trail *at, void *base)
+{
+        (void)j, (void)at;
+        ((struct spec *)base)->carrel.unix_sockets = node_is_text(value, "off") ? SPEC_UNIX_OFF : SPEC_UNIX_ON;
+}
+
+static const struct field carrel_rows[] = {
+        { .name = "limits", .kind = FIELD_MAP, .members = &carrel_limits_set, .offset = offsetof(struct spec, limits),
+          .help = "Caps that AIP-36 has no field for." },
+        { .name = "unix", .kind = FIELD_CHOICE, .choices = switch_choices, .offset = FIELD_NOWHERE, .read = unix_read,
+          .help = "off closes Unix sockets inside; default on." },
+        { .name = "tools", .kind = FIELD_LIST, .max = TOOLS_MAX, .item = &tool_row, .read = tools_read,
+          .help = "Host directories to bind read-only at the same path inside." },
+        { .name = "protect", .kind = FIELD_LIST, .max = PATHS_MAX, .item = &path_row, .read = protect_read,
+          .help = "More workspace paths that commands may not change." },
+        { .name = "unprotect", .kind = FIELD_LIST, .max = PATHS_MAX, .item = &path_row, .read = unprotect_read,
+          .help = "Paths, protected by default, that commands may change." },
+};
+const struct field_set carrel_set = { FIELD_SET(carrel_rows), .code = ERROR_SCHEMA_INVALID };
+
+void
+metadata_read(struct judge *j, const struct node *metadata, const struct trail *at, void *base)
+{
+        ((struct spec *)base)->metadata = metadata;
+        node_each(member, metadata) {
+                struct trail here = { at, member->key, 0 };
+
+                if (strcmp(member->key, "carrel") == 0)
+                        (void)fields_read(j, &carrel_set, member, &here, base);
+                else if (member->kind != NODE_MAP && !strpbrk(member->key, "./:"))
+                        judge_warn(j, member, &here, "metadata_not_namespaced",
+                                   "words of one program stand in a map of its own name, as in metadata.acme.note");
+        }
+}

@@ -1,0 +1,108 @@
+/*
+ * spec/provider.c - the provider ids that AIP-36 reserves, and the settings of each.
+ *
+ * Room: spec (deciding, pure). Touches: nothing.
+ * Knows what each may be told. Knows nothing of which ids this host has.
+ */
+#include "spec/provider.h"
+
+#include <string.h>
+
+#include "spec/section.h"
+
+#define SETTING(word, flag, sentence) \
+        { .name = (word), .kind = FIELD_TEXT, .flags = (flag), .min = 1, .offset = FIELD_NOWHERE, .help = (sentence) }
+
+static const char *const shells[] = { "/bin/bash", "/bin/sh", NULL };
+static const char *const regions[] = { "us-east-1", "eu-west-1", NULL };
+
+static const struct field local_rows[] = {
+        { .name = "cwd", .kind = FIELD_TEXT, .min = 1, .offset = offsetof(struct spec, cwd),
+          .help = "Working directory inside the sandbox; relative to the workspace mount." },
+        { .name = "shell", .kind = FIELD_CHOICE, .choices = shells, .offset = offsetof(struct spec, shell),
+          .help = "Shell for command lines; default /bin/sh." },
+};
+static const struct field e2b_rows[] = {
+        SETTING("template", FIELD_REQUIRED, "Template id."),
+        SETTING("api_key_ref", FIELD_SECRET, "Slug of the E2B key; the host's own key if absent."),
+        { .name = "region", .kind = FIELD_CHOICE, .choices = regions, .offset = FIELD_NOWHERE, .help = "Region." },
+};
+static const struct field modal_rows[] = {
+        SETTING("app_name", FIELD_REQUIRED, "Modal application."),
+        SETTING("function_name", FIELD_REQUIRED, "Modal function."),
+        SETTING("api_token_ref", FIELD_SECRET, "Slug of the Modal token; the host's own if absent."),
+};
+static const struct field daytona_rows[] = {
+        SETTING("workspace_id", FIELD_REQUIRED, "Daytona workspace."),
+        SETTING("api_key_ref", FIELD_SECRET, "Slug of the Daytona key; the host's own if absent."),
+};
+static const struct field blaxel_rows[] = {
+        SETTING("workspace", FIELD_REQUIRED, "Blaxel workspace."),
+        SETTING("api_key_ref", FIELD_SECRET, "Slug of the Blaxel key; the host's own if absent."),
+};
+
+static const struct field_set local_set = { FIELD_SET(local_rows), .code = ERROR_CONFIG_INVALID };
+static const struct field_set e2b_set = { FIELD_SET(e2b_rows), .code = ERROR_CONFIG_INVALID };
+static const struct field_set modal_set = { FIELD_SET(modal_rows), .code = ERROR_CONFIG_INVALID };
+static const struct field_set daytona_set = { FIELD_SET(daytona_rows), .code = ERROR_CONFIG_INVALID };
+static const struct field_set blaxel_set = { FIELD_SET(blaxel_rows), .code = ERROR_CONFIG_INVALID };
+
+/* Where the provider's sandbox lives for one call, the end of that call is AIP-37's tool-result. */
+const struct provider providers[] = {
+        { "local", &local_set, "workspace-close", "Carrel's own engine on this machine, isolated by the kernel." },
+        { "mastra-e2b", &e2b_set, "tool-result", "E2B through Mastra's class." },
+        { "mastra-modal", &modal_set, NULL, "Modal through Mastra's class." },
+        { "mastra-daytona", &daytona_set, NULL, "Daytona through Mastra's class." },
+        { "mastra-blaxel", &blaxel_set, "tool-result", "Blaxel through Mastra's class." },
+        { "node-permission", NULL, "tool-result", "Node's --permission inside the local engine." },
+};
+const size_t provider_count = sizeof providers / sizeof providers[0];
+
+const struct provider *
+provider_find(const char *id)
+{
+        for (size_t i = 0; i < provider_count; i++)
+                if (strcmp(providers[i].id, id) == 0)
+                        return &providers[i];
+        return NULL;
+}
+
+bool
+provider_is_reserved(const char *id)
+{
+        for (size_t i = 0; i < provider_count; i++)
+                if (strlen(id) == strlen(providers[i].id) && field_edits(id, providers[i].id, 1) == 0)
+                        return true;
+        return false;
+}
+
+bool
+provider_id_check(const char *id)
+{
+        size_t len = strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-");
+
+        return len > 0 && len <= 63 && id[len] == '\0' && id[0] != '-';
+}
+
+void
+provider_read(struct judge *j, const struct node *value, const struct trail *at, void *base)
+{
+        struct spec *spec = base;
+        const struct provider *provider = provider_find(value->text);
+
+        (void)j, (void)at;
+        spec->provider = value->text;
+        spec->provider_place = (struct spec_place){ value->line, value->column };
+        spec->lifecycle.destroy_on = provider ? provider->destroy_on : "workspace-close";
+}
+
+void
+config_read(struct judge *j, const struct node *config, const struct trail *at, void *base)
+{
+        struct spec *spec = base;
+        const struct provider *provider = spec->provider ? provider_find(spec->provider) : NULL;
+
+        spec->config = config;
+        if (provider && provider->config)
+                (void)fields_read(j, provider->config, config, at, base);
+}
