@@ -33,18 +33,21 @@ struct manifest {
         enum manifest_syntax syntax;
         enum manifest_form form;
         const struct node *root;       /* the whole front matter or document */
-        const struct node *block;      /* the sandbox block, or NULL for a ref */
-        const char *block_path;        /* where the block stands: "" or "sandbox/inline" */
+        const struct node *block;      /* the sandbox block; NULL for a ref and for none */
+        const char *block_path;        /* where the block stands: "", "sandbox/inline", "sandbox" (bare) */
         const char *ref;               /* the reference as written, or NULL */
         unsigned ref_line, ref_column;
-        const struct node *runner;     /* AIP-17 runner block of the parent, or NULL */
+        const struct node *runner;     /* AIP-17 runner block written out in the parent, or NULL */
 };
 
 /*
- * Reads `len` bytes of a manifest. Borrows bytes; everything given lives in `arena`. Warnings
- * (bare_block) and errors go to `findings` as well. Errors: ERROR_MANIFEST_SYNTAX with "no_frontmatter",
- * "unterminated_frontmatter" and those of yaml_read(); ERROR_FORM_CONFLICT, ERROR_FORM_MISSING,
- * ERROR_SCHEMA_INVALID "type" where `sandbox` is no map.
+ * Reads `len` bytes of a manifest. Standalone YAML has front matter; a parent may have it, or be plain
+ * YAML; a block is plain YAML; JSON is the whole text. Borrows bytes; everything given lives in `arena`,
+ * and *ret is written only on success. Warnings (bare_block) and the error go to `findings` as well.
+ * Errors: ERROR_MANIFEST_SYNTAX with "no_frontmatter", "unterminated_frontmatter" and those of yaml_read()
+ * and json_read(); ERROR_FORM_CONFLICT, ERROR_FORM_MISSING; ERROR_SCHEMA_INVALID with "type" (document,
+ * sandbox, inline, ref, file or runner of the wrong kind) and "unknown_field" (a key beside inline, ref
+ * or file).
  */
 int manifest_read(struct arena *arena, const char *bytes, size_t len, enum manifest_kind kind,
                   enum manifest_syntax syntax, struct manifest *ret, struct findings *findings,

@@ -74,12 +74,20 @@ check_bytes(struct source *s, const struct text_limits *limits, struct error *e)
 
 /* -- what jansson complains about -------------------------------------------------------------------- */
 
-/* jansson stops after the token it could not use; a string token begins at its opening quote. */
+static bool
+is_word_byte(char byte)
+{
+        return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
+}
+
+/* jansson stops after the token it could not use: back to the first byte of the string or word. */
 static struct place
 token_place(struct source *s, int position)
 {
         size_t at = position > 0 ? (size_t)position - 1 : 0;
 
+        while (at > 0 && at < s->len && is_word_byte(s->bytes[at]) && is_word_byte(s->bytes[at - 1]))
+                at--;
         if (at > 0 && at < s->len && s->bytes[at] == '"') {
                 do
                         at--;
