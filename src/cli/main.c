@@ -74,7 +74,7 @@ static int
 unknown(const char *name)
 {
         (void)fputs("carrel: there is no command of that name: ", stderr);
-        for (size_t i = 0; name[i] != '\0' && i < 64; i++)
+        for (size_t i = 0; i < 64 && name[i] != '\0'; i++)
                 (void)fputc(name[i] >= ' ' && name[i] < 127 ? name[i] : '?', stderr);
         (void)fputs("\nNext: `carrel help` lists the commands.\n", stderr);
         return 125;

@@ -51,6 +51,7 @@ builder_key(struct builder *b, const char *bytes, size_t len, struct place at, s
 {
         struct builder_frame *frame = top(b);
 
+        /* lint: asked for only where builder_wants_key() said so, and then there is a frame */
         frame->key = arena_copy(b->arena, bytes, len);
         frame->key_at = at;
         return frame->key ? 0 : no_memory(e);
