@@ -536,6 +536,10 @@ why_none(const struct cgroup_facts *facts, const struct view *v, bool has_v2)
         if (v->probe->is_root)
                 return "the cgroup mounts are read-only: in a container, mount them writable "
                        "(Docker: --cgroupns private with --privileged, or a delegated cgroup)";
+        for (size_t i = 0; i < v->mount_count; i++)
+                if (!v->mounts[i].is_v2 && list_has(v->mounts[i].options, ',', "memory"))
+                        return "control groups are v1 here and belong to root: boot with "
+                               "systemd.unified_cgroup_hierarchy=1, or run as root";
         return "our control group belongs to another user: start with systemd-run --user --scope -p Delegate=yes";
 }
 

@@ -53,7 +53,7 @@ static const struct layout layouts[] = {
           "5:cpu,cpuacct:/\n4:memory:/\n3:pids:/\n1:name=systemd:/user.slice\n",
           V1(32, "cpu,cpuacct", "cpu,cpuacct") V1(33, "memory", "memory") V1(34, "pids", "pids"),
           "r /sys/fs/cgroup/cpu,cpuacct\nr /sys/fs/cgroup/memory\nr /sys/fs/cgroup/pids\n",
-          "none: our control group belongs to another user\n" },
+          "none: control groups are v1 here and belong to root\n" },
         { "v1, a controller that is listed but not mounted", true, 5010,
           "4:memory:/\n3:pids:/\n", V1(33, "memory", "memory"),
           "w /sys/fs/cgroup/memory\nr /sys/fs/cgroup/memory/memory.limit_in_bytes\n",

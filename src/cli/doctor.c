@@ -1,0 +1,221 @@
+/*
+ * cli/doctor.c - `carrel doctor`: what this machine can enforce, item by item, and the command that mends the rest.
+ *
+ * Room: cli (joining, program). Touches: fd (standard streams); the attempts are host/try.h's.
+ * Knows how to print a report for people and for programs. Knows nothing of how each thing was tried.
+ * Theory: exit status 0 says that tier T1 is enforceable here, 1 that it is not. A missing limit does not change it:
+ * limits warn by name.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "host/cgroups.h"
+#include "host/facts.h"
+#include "host/try.h"
+#include "text/json.h"
+
+enum { EXIT_OURS = 125, EXIT_NOT_ENFORCEABLE = 1 };
+
+struct paint {
+        const char *good, *bad, *dim, *bold, *off;
+};
+
+static const struct paint colours = { "\033[32m", "\033[31m", "\033[2m", "\033[1m", "\033[0m" };
+static const struct paint plain = { "", "", "", "", "" };
+
+static const char *const headings[] = {
+        [HOST_NEED_T1] = "Isolation (tier T1: without one of these no sandbox is made)",
+        [HOST_NEED_LIMIT] = "Limits (without one of these a run warns by name)",
+        [HOST_NEED_EXTRA] = "More (without one of these another way is taken, or one feature refuses)",
+};
+
+static const char *const words[] = { [ATTEMPT_WORKS] = "yes", [ATTEMPT_FAILS] = "NO", [ATTEMPT_IDLE] = "-" };
+
+/* ---- for people ---------------------------------------------------------------------------------------- */
+
+/* A mending command of several lines keeps its shape, each line moved in. */
+static void
+print_mend(const char *mend, const struct paint *p)
+{
+        const char *line = mend;
+
+        (void)printf("      %smend:%s ", p->bold, p->off);
+        while (*line) {
+                int len = (int)strcspn(line, "\n");
+
+                (void)printf("%.*s\n", len, line);
+                line += len;
+                if (*line == '\n')
+                        line++;
+        }
+}
+
+static void
+print_result(const struct host_try_result *r, const struct paint *p)
+{
+        const char *colour = r->result == ATTEMPT_WORKS ? p->good : r->result == ATTEMPT_FAILS ? p->bad : p->dim;
+
+        (void)printf("  %s%-3s%s %-17s %s%s%s\n", colour, words[r->result], p->off, r->row->name, p->dim, r->row->what_for,
+                     p->off);
+        if (r->result == ATTEMPT_WORKS)
+                return;
+        (void)printf("      %s\n", r->detail);
+        if (r->mend[0])
+                print_mend(r->mend, p);
+}
+
+static void
+print_machine(const struct host_facts *facts, const struct host_report *report)
+{
+        (void)printf("Linux %s, %s, %u CPUs, %llu MiB; %s", facts->kernel, facts->machine, facts->cpu_count,
+                     (unsigned long long)facts->memory_mb,
+                     facts->is_privileged ? "as root" : "as an ordinary user");
+        if (report->container)
+                (void)printf("; marks of a container (%s)", report->container);
+        (void)printf("\n");
+        if (!facts->is_privileged && facts->extra_group_count > 0)
+                (void)printf("%u supplementary groups of yours cannot be dropped: files they may read stay readable.\n",
+                             facts->extra_group_count);
+}
+
+static void
+print_text(const struct host_facts *facts, const struct host_report *report)
+{
+        const struct paint *p = isatty(STDOUT_FILENO) && !getenv("NO_COLOR") ? &colours : &plain;
+
+        print_machine(facts, report);
+        for (unsigned need = HOST_NEED_T1; need <= HOST_NEED_EXTRA; need++) {
+                (void)printf("\n%s%s%s\n", p->bold, headings[need], p->off);
+                for (size_t i = 0; i < report->count; i++)
+                        if (report->results[i].row->need == need)
+                                print_result(&report->results[i], p);
+        }
+        (void)printf("\n%sTier T1: %s%s%s\n", p->bold, report->is_t1 ? p->good : p->bad, report->why, p->off);
+}
+
+/* ---- for programs -------------------------------------------------------------------------------------- */
+
+static void
+write_cgroup(struct json_writer *w, const struct cgroup_facts *c)
+{
+        json_key(w, "cgroup");
+        json_open_map(w);
+        for (unsigned i = 0; i < CGROUP_CONTROLLER_MAX; i++) {
+                json_key(w, cgroup_controller_name((enum cgroup_controller)i));
+                json_open_map(w);
+                json_member_int(w, "version", c->place[i].version);
+                json_member_text(w, "parent", c->place[i].version ? c->place[i].parent : NULL);
+                json_close_map(w);
+        }
+        json_member_text(w, "unified", c->unified[0] ? c->unified : NULL);
+        json_key(w, "enable");
+        json_open_list(w);
+        for (size_t i = 0; i < c->enable_count; i++)
+                json_text(w, c->enable[i]);
+        json_close_list(w);
+        json_member_bool(w, "must_leave", c->must_leave);
+        json_member_text(w, "why_none", c->why_none);
+        json_close_map(w);
+}
+
+static void
+write_host(struct json_writer *w, const struct host_facts *facts, const struct host_report *report)
+{
+        json_key(w, "host");
+        json_open_map(w);
+        json_member_text(w, "kernel", facts->kernel);
+        json_member_text(w, "machine", facts->machine);
+        json_member_int(w, "cpus", facts->cpu_count);
+        json_member_int(w, "memory_mb", (int64_t)facts->memory_mb);
+        json_member_bool(w, "privileged", facts->is_privileged);
+        json_member_int(w, "extra_groups", facts->extra_group_count);
+        json_member_int(w, "landlock_abi", facts->landlock_abi);
+        json_member_text(w, "container", report->container);
+        json_member_text(w, "container_options", report->container_help);
+        json_member_text(w, "runtime_dir", facts->runtime_dir);
+        write_cgroup(w, &facts->cgroup);
+        json_close_map(w);
+}
+
+static void
+write_results(struct json_writer *w, const struct host_report *report)
+{
+        static const char *const states[] = { "works", "fails", "idle" };
+
+        json_key(w, "mechanisms");
+        json_open_list(w);
+        for (size_t i = 0; i < report->count; i++) {
+                const struct host_try_result *r = &report->results[i];
+
+                json_open_map(w);
+                json_member_text(w, "name", r->row->name);
+                json_member_text(w, "what_for", r->row->what_for);
+                json_member_text(w, "needed_for", host_need_name(r->row->need));
+                json_member_text(w, "state", states[r->result]);
+                json_member_text(w, "detail", r->detail);
+                json_member_text(w, "mend", r->mend[0] ? r->mend : NULL);
+                json_close_map(w);
+        }
+        json_close_list(w);
+}
+
+static int
+print_json(const struct host_facts *facts, const struct host_report *report)
+{
+        struct json_writer w;
+        int result = -1;
+
+        json_init(&w, true);
+        json_open_map(&w);
+        json_key(&w, "tier");
+        json_open_map(&w);
+        json_member_bool(&w, "T1", report->is_t1);
+        json_member_text(&w, "why", report->why);
+        json_close_map(&w);
+        write_host(&w, facts, report);
+        write_results(&w, report);
+        json_close_map(&w);
+        if (!w.is_broken && w.text && puts(w.text) >= 0)
+                result = 0;
+        json_fini(&w);
+        return result;
+}
+
+/* ---- the command --------------------------------------------------------------------------------------- */
+
+static int
+complain(const struct error *e)
+{
+        (void)fprintf(stderr, "carrel doctor: %s\nNext: %s\n", e->message, error_hint_text(e));
+        return EXIT_OURS;
+}
+
+int
+cmd_doctor(int argc, char **argv)
+{
+        static struct host_report report;
+        struct host_facts facts;
+        struct error e;
+        bool is_json = argc == 2 && strcmp(argv[1], "--json") == 0;
+
+        if (argc > 1 && !is_json) {
+                (void)fail(&e, ERROR_INVALID_ARGUMENT, "there is no such argument; `--json` is the only one");
+                return complain(&e);
+        }
+        if (host_facts_read(&facts, &e) < 0 || host_try_all(&facts, &report, &e) < 0)
+                return complain(&e);
+        if (is_json && print_json(&facts, &report) < 0) {
+                (void)fail(&e, ERROR_NO_MEMORY, "the report could not be written");
+                return complain(&e);
+        }
+        if (!is_json)
+                print_text(&facts, &report);
+        if (fflush(stdout) != 0) {
+                (void)fail(&e, ERROR_STORAGE_FULL, "the report could not be written to standard output");
+                return complain(&e);
+        }
+        return report.is_t1 ? 0 : EXIT_NOT_ENFORCEABLE;
+}
