@@ -28,6 +28,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -413,6 +414,68 @@ foreign_calls_end_the_process_or_are_not_there(void **state)
 }
 #endif
 
+static int
+stacked(void *data)
+{
+        struct sock_filter allow_all[] = { { BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW } };
+        struct filter_program f = { allow_all, 1 };
+
+        (void)data;
+        if (install(&f) < 0)
+                return FAILED_TO_INSTALL;
+        return syscall(SYS_mount, -1L, -1L, -1L, 0L, 0L) < 0 ? errno : 0;
+}
+
+static void
+a_later_filter_opens_nothing(void **state)
+{
+        (void)state;
+        assert_int_equal(under(&filter_default, stacked, NULL), EPERM);
+}
+
+#ifdef __x86_64__
+/* Lets `pid` run to its next stop at a system call, before or after it. */
+static void
+run_to_call(pid_t pid, struct user_regs_struct *ret_registers)
+{
+        int status;
+
+        assert_int_equal(ptrace(PTRACE_SYSCALL, pid, 0, 0), 0);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSTOPPED(status));
+        assert_int_equal(ptrace(PTRACE_GETREGS, pid, 0, ret_registers), 0);
+}
+
+/* ptrace is allowed because the kernel asks the filter after the tracer has had its word. */
+static void
+a_tracer_cannot_turn_an_allowed_call_into_another(void **state)
+{
+        struct user_regs_struct registers;
+        int status;
+        pid_t pid = fork();
+
+        (void)state;
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                if (install(&filter_default) < 0 || ptrace(PTRACE_TRACEME, 0, 0, 0) < 0 || raise(SIGSTOP) != 0)
+                        _exit(FAILED_TO_INSTALL);
+                _exit((int)syscall(SYS_getppid) & 0);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSTOPPED(status));
+        do
+                run_to_call(pid, &registers);
+        while (registers.orig_rax != SYS_getppid);
+        registers.orig_rax = SYS_mount;
+        registers.rdi = registers.rsi = registers.rdx = BAD;
+        assert_int_equal(ptrace(PTRACE_SETREGS, pid, 0, &registers), 0);
+        run_to_call(pid, &registers);
+        assert_int_equal((long)registers.rax, -EPERM);
+        (void)kill(pid, SIGKILL);
+        (void)waitpid(pid, &status, 0);
+}
+#endif
+
 static void *
 thread_body(void *data)
 {
@@ -609,7 +672,9 @@ main(void)
                 cmocka_unit_test(a26_no_setuid_or_setgid_mode_is_made),
 #ifdef __x86_64__
                 cmocka_unit_test(foreign_calls_end_the_process_or_are_not_there),
+                cmocka_unit_test(a_tracer_cannot_turn_an_allowed_call_into_another),
 #endif
+                cmocka_unit_test(a_later_filter_opens_nothing),
                 cmocka_unit_test(processes_and_threads_start),
                 cmocka_unit_test(programs_run),
                 cmocka_unit_test(every_call_of_the_kernels_list_is_decided),
