@@ -49,6 +49,7 @@ is_reported(const struct judge *j, const char *path)
         return false;
 }
 
+__attribute__((format(printf, 8, 0)))
 static void
 add(struct judge *j, unsigned line, unsigned column, const struct trail *at, enum error_code code, const char *reason,
     const char *hint, const char *fmt, va_list ap)
