@@ -180,7 +180,8 @@ ends_hostile_texts_soon(void **state)
                 { "", "[", 100000, "", "too_large" },
                 { "", "[", 300000, "", "too_large" },
                 { "", "{\"a\":", 20000, "", "too_large" },
-                { "[1", ",1", 16383, "]", "too_large" },
+                { "[1", ",1", 16384, "]", "too_large" },
+                { "\"", "a", 262143, "\"", "too_large" },
                 { "[\"", "\\\"", 90000, "", "json" },
         };
 
@@ -200,7 +201,36 @@ ends_hostile_texts_soon(void **state)
                 if (strcmp(error.reason, cases[i].reason) != 0)
                         fail_msg("%s...: %s (%s)", cases[i].unit, error.reason, error.message);
                 assert_true(clock() - start < CLOCKS_PER_SEC / 2);
+                if (*cases[i].unit == '[' && cases[i].count == 100000)
+                        assert_int_equal(error.column, 33);    /* ours, before jansson called itself 2048 times */
+                if (cases[i].count == 16384)
+                        assert_int_equal(error.column, 3 + 2 * 16383);       /* at a comma, before jansson */
                 free(text);
+        }
+}
+
+static void
+stands_on_its_limits_exactly(void **state)
+{
+        static const struct text_limits small = { 16, 3, 4 };
+        static const struct {
+                const char *text;
+                int result;
+        } cases[] = {
+                { "[[[]]]", 0 }, { "[[[[]]]]", -1 }, { "[1,2,3]", 0 }, { "[1,2,3,4]", -1 }, { "[1,2,3,4,5]", -1 },
+                { "{\"a\":{\"b\":{}}}", 0 }, { "{\"a\":[[\",,,,\"]]}", 0 }, { "{\"a\":[[\",,,,,\"]]}", -1 },
+                { "\"[[[[,,,,\"", 0 }, { "\"\\\"[[[[,,,,\"", 0 },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                arena_fini(&arena);
+                arena_init(&arena, 1u << 20);
+                error = (struct error){ 0 };
+                if (json_read(&arena, cases[i].text, strlen(cases[i].text), &small, &root, &error) != cases[i].result)
+                        fail_msg("%s: %s", cases[i].text, error.message);
+                if (cases[i].result < 0)
+                        assert_string_equal(error.reason, "too_large");
         }
 }
 
@@ -359,8 +389,11 @@ writes_reals_that_read_back(void **state)
         json_open_list(&w);
         json_double(&w, NAN);
         json_double(&w, -INFINITY);
+        json_double(&w, 1);
+        json_double(&w, -0.0);
+        json_double(&w, 1e21);
         json_close_list(&w);
-        assert_string_equal(w.text, "[null,null]");
+        assert_string_equal(w.text, "[null,null,1.0,-0.0,1e+21]");
         json_fini(&w);
 }
 
@@ -412,6 +445,7 @@ main(void)
                 cmocka_unit_test(refuses_what_is_no_json),
                 cmocka_unit_test(never_quotes_the_input),
                 cmocka_unit_test(ends_hostile_texts_soon),
+                cmocka_unit_test(stands_on_its_limits_exactly),
                 cmocka_unit_test(says_when_memory_ends_at_any_point),
                 cmocka_unit_test(puts_commas_and_lines_where_they_belong),
                 cmocka_unit_test(writes_any_bytes_as_a_string),

@@ -266,7 +266,7 @@ json_uint(struct json_writer *w, uint64_t value)
         w->needs_comma = true;
 }
 
-/* The fewest digits that read back as the same value; 17 always do. Carrel never calls setlocale(). */
+/* The fewest digits that read back as the same value, and as a real. 17 always do; Carrel never calls setlocale(). */
 void
 json_double(struct json_writer *w, double value)
 {
@@ -278,6 +278,8 @@ json_double(struct json_writer *w, double value)
                         if (strtod(text, NULL) == value)
                                 break;
                 }
+                if (!strpbrk(text, ".e"))
+                        strcat(text, ".0");
         }
         put_word(w, text);
 }

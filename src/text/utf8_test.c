@@ -30,6 +30,7 @@ measures_the_first_character(void **state)
                 { "\xc2" "a", 2, 1, UTF8_INVALID },
                 { "\xe0\x9f\xbf", 3, 1, UTF8_INVALID },
                 { "\xe2\x82", 2, 2, UTF8_INVALID },
+                { "\xe2\x82\xac", 2, 2, UTF8_INVALID },       /* the rest is not ours to look at */
                 { "\xe2\x82" "a", 3, 2, UTF8_INVALID },
                 { "\xed\xa0\x80", 3, 1, UTF8_INVALID },
                 { "\xf0\x8f\xbf\xbf", 4, 1, UTF8_INVALID },

@@ -110,14 +110,13 @@ refuse_alias(struct composer *c, yaml_mark_t mark, struct error *e)
         return -1;
 }
 
-/* libyaml forgets a lone `!` before a scalar, so the byte at the node's beginning is looked at too. */
 static int
 check_properties(struct composer *c, const yaml_event_t *event, const yaml_char_t *anchor,
                  const yaml_char_t *tag, struct error *e)
 {
         if (anchor)
                 return refuse_alias(c, event->start_mark, e);
-        if (!tag && byte_at(c, event->start_mark) != '!')
+        if (!tag)
                 return 0;
         (void)syntax_error(e, place_of(c, event->start_mark), "tag_forbidden", "a tag (`!`) stands here; tags are not accepted");
         error_hint(e, "Remove the tag, or quote the value if a text that begins with ! was meant.");
