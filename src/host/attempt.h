@@ -33,6 +33,15 @@ int attempt_write(const char *path, const char *text);
 /* Reads at most room - 1 bytes of a file and ends them with a NUL. The length, or -1 and errno. */
 int attempt_read(const char *path, char *buf, size_t room);
 
+/*
+ * The command that installs an AppArmor profile for this program (an absolute path) and no other, into a->mend;
+ * left as it is where the path is too long or holds what cannot be quoted.
+ */
+void attempt_apparmor_mend(struct attempt *a, const char *program);
+
+/* Removes the groups that the attempt with this pid may have left when it was killed at its deadline. */
+void attempt_cgroup_collect(const struct cgroup_facts *facts, long pid);
+
 /* namespaces and mounts: attempt_ns.c */
 enum attempt_result attempt_user_ns(struct attempt *a);
 enum attempt_result attempt_mount_ns(struct attempt *a);

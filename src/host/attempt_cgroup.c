@@ -136,6 +136,23 @@ undo:
         return -1;
 }
 
+void
+attempt_cgroup_collect(const struct cgroup_facts *facts, long pid)
+{
+        char dir[PATH_ROOM];
+
+        for (unsigned i = 0; i < CGROUP_CONTROLLER_MAX; i++) {
+                if (facts->place[i].version == 0)
+                        continue;
+                (void)snprintf(dir, sizeof dir, "%s/carrel-doctor-%ld", facts->place[i].parent, pid);
+                dir_remove(dir);
+        }
+        if (facts->unified[0]) {
+                (void)snprintf(dir, sizeof dir, "%s/carrel-doctor-%ld", facts->unified, pid);
+                dir_remove(dir);
+        }
+}
+
 /* One limit: the file in each version, what to write and what must stand in the file afterwards. */
 struct limit {
         enum cgroup_controller controller;
@@ -266,8 +283,11 @@ attempt_io(struct attempt *a)
 
         if (a->facts->cgroup.place[CGROUP_IO].version == 0)
                 return not_to_be_had(a, "io");
-        if (!disk_find(disk, sizeof disk))
+        if (!disk_find(disk, sizeof disk)) {
+                (void)snprintf(a->mend, sizeof a->mend, "keep the workspace on one local disk (ext4 or xfs): btrfs, "
+                                                        "overlay, tmpfs and network filesystems have none to limit");
                 return attempt_fails(a, 0, "the working directory's filesystem has no single disk behind it");
+        }
         (void)snprintf(v1_text, sizeof v1_text, "%s 1048576", disk);
         (void)snprintf(v2_text, sizeof v2_text, "%s wbps=1048576", disk);
         return limit_try(a, &limit);

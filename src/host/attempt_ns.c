@@ -56,15 +56,15 @@ is_apparmor_in_the_way(void)
         return attempt_read(apparmor_knob, text, sizeof text) > 0 && text[0] == '1';
 }
 
-static void
-apparmor_profile_write(struct attempt *a)
+void
+attempt_apparmor_mend(struct attempt *a, const char *program)
 {
-        char program[512], quoted[600];
-        ssize_t len = readlink("/proc/self/exe", program, sizeof program - 1);
+        char quoted[600];
         size_t used = 0;
 
-        program[len > 0 ? len : 0] = '\0';
-        for (const char *c = program; *c && used + 2 < sizeof quoted; c++) {
+        for (const char *c = program; *c; c++) {
+                if (used + 3 > sizeof quoted || *c < ' ' || *c == '\'')
+                        return;
                 if (strchr("*?[]{}^\\\"", *c))
                         quoted[used++] = '\\';
                 quoted[used++] = *c;
@@ -82,8 +82,13 @@ apparmor_profile_write(struct attempt *a)
 static enum attempt_result
 capability_denied(struct attempt *a, int sys, const char *doing)
 {
-        if (sys == EPERM && is_apparmor_in_the_way()) {
-                apparmor_profile_write(a);
+        char program[512];
+        ssize_t len;
+
+        if ((sys == EPERM || sys == EACCES) && is_apparmor_in_the_way()) {
+                len = readlink("/proc/self/exe", program, sizeof program - 1);
+                program[len > 0 ? len : 0] = '\0';
+                attempt_apparmor_mend(a, program);
                 return attempt_fails(a, 0, "made, but AppArmor denies its capabilities (%s is refused)", doing);
         }
         return attempt_fails(a, sys, "made, but %s fails", doing);

@@ -237,6 +237,8 @@ render(const struct cgroup_facts *f, char *text, size_t room)
 {
         FILE *out = fmemopen(text, room, "w");
 
+        if (!out)
+                return;
         for (unsigned i = 0; i < CGROUP_CONTROLLER_MAX; i++)
                 if (f->place[i].version != 0)
                         fprintf(out, "%s %d %s%s%s\n", cgroup_controller_name((enum cgroup_controller)i),

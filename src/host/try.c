@@ -281,6 +281,8 @@ host_try_one(const struct host_facts *facts, const struct host_try *row, int dea
                         ;
         else
                 child_end(pid, &status);
+        if (answered <= 0)
+                attempt_cgroup_collect(&facts->cgroup, (long)pid);
         result_fill(ret, row, answered, &answer, status);
         return 0;
 }

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static enum attempt_result
@@ -129,6 +130,63 @@ every_row_says_how_to_mend(void **state)
         }
 }
 
+/* Shared with the child, which is killed before it could tell. */
+static char *left_group;
+
+static enum attempt_result
+leaves_a_group(struct attempt *a)
+{
+        (void)snprintf(left_group, FACTS_PATH_MAX + 64, "%s/carrel-doctor-%d",
+                       a->facts->cgroup.place[CGROUP_PIDS].parent, (int)getpid());
+        return mkdir(left_group, 0755) < 0 ? attempt_fails(a, 0, "no group") : hangs(a);
+}
+
+static void
+collects_what_a_killed_attempt_left(void **state)
+{
+        static const struct host_try row = { "leaves", "", HOST_NEED_LIMIT, leaves_a_group, "row", false };
+        struct host_facts facts;
+        struct host_try_result r;
+        struct error e;
+
+        (void)state;
+        assert_int_equal(host_facts_read(&facts, &e), 0);
+        if (facts.cgroup.place[CGROUP_PIDS].version == 0)
+                skip();
+        left_group = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        assert_ptr_not_equal(left_group, MAP_FAILED);
+        assert_int_equal(host_try_one(&facts, &row, 150, &r, &e), 0);
+        assert_string_equal(r.detail, "no answer before the deadline");
+        assert_int_equal(left_group[0], '/');
+        assert_int_equal(access(left_group, F_OK), -1);
+        (void)munmap(left_group, 4096);
+}
+
+static void
+writes_a_profile_for_one_program(void **state)
+{
+        static const struct {
+                const char *program, *expected;
+        } cases[] = {
+                { "/usr/bin/carrel", "profile carrel \"/usr/bin/carrel\" flags=(unconfined) {\n  userns,\n}" },
+                { "/home/me/my tools/c*", "profile carrel \"/home/me/my tools/c\\*\" flags=" },
+                { "/a\"b{c}", "profile carrel \"/a\\\"b\\{c\\}\" flags=" },
+                { "/it's", NULL },
+                { "/line\nend", NULL },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct attempt a = { .mend = "" };
+
+                attempt_apparmor_mend(&a, cases[i].program);
+                if (cases[i].expected)
+                        assert_non_null(strstr(a.mend, cases[i].expected));
+                else
+                        assert_string_equal(a.mend, "");
+        }
+}
+
 int
 main(void)
 {
@@ -136,6 +194,8 @@ main(void)
                 cmocka_unit_test(counts_silence_as_failure),
                 cmocka_unit_test(draws_the_line),
                 cmocka_unit_test(every_row_says_how_to_mend),
+                cmocka_unit_test(collects_what_a_killed_attempt_left),
+                cmocka_unit_test(writes_a_profile_for_one_program),
         };
 
         return cmocka_run_group_tests_name("host/try", tests, NULL, NULL);

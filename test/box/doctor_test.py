@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 NAMESPACED = ["user_namespace", "mount_namespace", "pid_namespace", "ipc_namespace", "uts_namespace",
               "cgroup_namespace", "net_namespace", "loopback", "fresh_proc", "pivot_root", "tmpfs", "mount_api",
@@ -25,7 +26,7 @@ CASES = [
     (["seccomp"], ["seccomp"]),
     (["no_new_privs"], ["no_new_privs", "landlock", "seccomp"]),
     (["mount_api"], ["mount_api", "idmap"]),
-    (["mount"], [n for n in NAMESPACED]),
+    (["mount"], NAMESPACED),
     (["pivot_root"], ["pivot_root"]),
     (["rlimit"], ["rlimit"]),
     (["userns"], NAMESPACED + ["idmap", "clone3"]),
@@ -53,6 +54,10 @@ class Tap:
             for line in why:
                 print("#", str(line).replace("\n", "\n# "))
 
+    def skip(self, name, why):
+        self.count += 1
+        print("ok", self.count, "-", name, "# SKIP", why)
+
     def end(self):
         print("1..%d" % self.count)
         return 1 if self.failed else 0
@@ -77,11 +82,21 @@ def states(told):
 
 
 def groups():
-    """Every control group that the doctor may have left."""
-    found = []
+    """Every control group that a doctor may have left."""
+    found = set()
     for where, dirs, _ in os.walk("/sys/fs/cgroup"):
-        found += [os.path.join(where, d) for d in dirs if d.startswith("carrel-doctor")]
+        found.update(os.path.join(where, d) for d in dirs if d.startswith("carrel-doctor"))
     return found
+
+
+def groups_left(before):
+    """Those that stay; another doctor may be at work at the same time, and its groups go."""
+    left = groups() - before
+    deadline = time.monotonic() + 10
+    while left and time.monotonic() < deadline:
+        time.sleep(0.05)
+        left &= groups()
+    return left
 
 
 def baseline(tap, doctor):
@@ -99,6 +114,9 @@ def baseline(tap, doctor):
 def take_away(tap, shim, doctor, before, names, flips):
     status, told, stderr = report([shim] + names + ["--"] + doctor + ["--json"])
     title = "without " + " ".join(names)
+    if told is None and names == ["rlimit"] and "Sanitizer" in stderr:
+        tap.skip(title, "the sanitizer itself sets limits")
+        return
     if told is None:
         tap.ok(False, title, stderr)
         return
@@ -133,12 +151,13 @@ def for_people(tap, shim, doctor):
 def main():
     shim, doctor = sys.argv[1], sys.argv[2:]
     tap = Tap()
-    left = groups()
+    present = groups()
     _, before = baseline(tap, doctor)
     for names, flips in CASES:
         take_away(tap, shim, doctor, before, names, flips)
     for_people(tap, shim, doctor)
-    tap.ok(groups() == left, "no control group is left behind", groups())
+    left = groups_left(present)
+    tap.ok(not left, "no control group is left behind", left)
     return tap.end()
 
 
