@@ -16,11 +16,17 @@
 
 static const struct command commands[] = {
         { "check", "Say everything that is wrong with a manifest, and where.",
-          "FILE [--stage parse|validate|resolve|authorise] [--host FILE] [--json]",
+          "[FILE] [-w DIR] [--stage parse|validate|resolve|authorise] [--host FILE] [--json]",
+          "  FILE          the manifest; without it, the SANDBOX.md or WORKSPACE.md of the workspace\n"
+          "  -w DIR        the workspace; without it, the directory of FILE\n"
           "  --stage S     judge up to this stage (default: authorise)\n"
           "  --host FILE   rules of the host; without it, those of this machine\n"
           "  --json        one JSON object: error, errors, warnings, norm\n",
           "carrel check SANDBOX.md", cmd_check },
+        { "doctor", "Try what this machine can enforce, and say what mends the rest.",
+          "[--json]",
+          "  --json        one JSON object\n",
+          "carrel doctor", cmd_doctor },
         { "schema", "Print the JSON Schema of a sandbox block, from the table of its fields.",
           "", "", "carrel schema > sandbox.schema.json", cmd_schema },
         { "conformance", "Run a file of conformance cases, and print TAP 14.",

@@ -45,7 +45,9 @@ not_regular(struct error *e, mode_t mode, const char *path)
 static int
 too_large(struct error *e, const char *path, size_t max)
 {
-        return fail_at(e, ERROR_MANIFEST_SYNTAX, "", "too_large", "\"%.200s\" is larger than %zu bytes", path, max);
+        (void)fail_at(e, ERROR_MANIFEST_SYNTAX, "", "too_large", "\"%.200s\" is larger than %zu bytes", path, max);
+        error_hint(e, "A manifest is a page of text; is this the file you meant?");
+        return -1;
 }
 
 /* Reads a descriptor whose file was found regular; grows with what comes, so an empty-looking file costs nothing. */

@@ -62,7 +62,7 @@ read_below(struct arena *arena, int dir, const char *path, const char **ret_byte
 }
 
 static int
-read_path(struct ref_places *p, struct arena *arena, const struct ref_target *t, const char **ret_bytes,
+read_path(struct ref_places *p, struct arena *arena, const struct reference *t, const char **ret_bytes,
           size_t *ret_len, struct error *e)
 {
         if (p->workspace < 0)
@@ -71,7 +71,7 @@ read_path(struct ref_places *p, struct arena *arena, const struct ref_target *t,
 }
 
 static int
-read_sibling(struct ref_places *p, struct arena *arena, const struct ref_target *t, const char **ret_bytes,
+read_sibling(struct ref_places *p, struct arena *arena, const struct reference *t, const char **ret_bytes,
              size_t *ret_len, struct error *e)
 {
         const struct node *sibling = node_find(node_find(p->host, "siblings"), t->sibling);
@@ -94,33 +94,36 @@ read_sibling(struct ref_places *p, struct arena *arena, const struct ref_target 
 }
 
 static int
-read_slug(struct ref_places *p, struct arena *arena, const struct ref_target *t, const char **ret_bytes,
+read_slug(struct ref_places *p, struct arena *arena, const struct reference *t, const char **ret_bytes,
           size_t *ret_len, struct error *e)
 {
-        const struct node *entry = node_find(node_find(p->host, "registry"), t->slug);
+        const char *id = arena_format(arena, "@%s/%s", t->owner, t->slug);
+        const struct node *entry = id ? node_find(node_find(p->host, "registry"), id) : NULL;
         const struct node *file = node_find(entry, "file");
 
-        if (!entry && node_find(node_find(p->host, "mountables"), t->slug))
-                return unresolvable(e, "wrong_kind", t->slug, "this names a workspace or a storage, not a sandbox");
+        if (!id)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a reference");
+        if (!entry && node_find(node_find(p->host, "mountables"), id))
+                return unresolvable(e, "wrong_kind", id, "this names a workspace or a storage, not a sandbox");
         if (!entry)
-                return unresolvable(e, "not_found", t->slug, "the registry of this host has no such entry");
+                return unresolvable(e, "not_found", id, "the registry of this host has no such entry");
         if (entry->kind == NODE_STRING) {
                 *ret_bytes = entry->text;
                 *ret_len = entry->len;
                 return 0;
         }
         if (p->workspace < 0 || !file || file->kind != NODE_STRING || file->text[0] != '/')
-                return unresolvable(e, "not_found", t->slug, "a registry entry is a text, or {file: absolute path}");
+                return unresolvable(e, "not_found", id, "a registry entry is a text, or {file: absolute path}");
         return ref_file_read(arena, file->text, REF_FILE_MAX, ret_bytes, ret_len, e) < 0 ? as_reference(e) : 0;
 }
 
 static int
-places_read(void *ctx, struct arena *arena, const struct ref_target *target, const char **ret_bytes, size_t *ret_len,
+places_read(void *ctx, struct arena *arena, const struct reference *target, const char **ret_bytes, size_t *ret_len,
             struct error *e)
 {
-        static int (*const readers[])(struct ref_places *p, struct arena *arena, const struct ref_target *t,
+        static int (*const readers[])(struct ref_places *p, struct arena *arena, const struct reference *t,
                                       const char **ret_bytes, size_t *ret_len, struct error *e) = {
-                [REF_PATH] = read_path, [REF_SIBLING] = read_sibling, [REF_SLUG] = read_slug,
+                [REFERENCE_PATH] = read_path, [REFERENCE_SIBLING] = read_sibling, [REFERENCE_SLUG] = read_slug,
         };
 
         return readers[target->kind](ctx, arena, target, ret_bytes, ret_len, e);

@@ -28,7 +28,7 @@ wrong_kind(struct error *e, const char *ref, const char *what)
 
 /* Is what was found a sandbox block of its own, and the one that was asked for? */
 static int
-check_found(const struct ref_target *target, const struct manifest *found, const char *ref, struct error *e)
+check_found(const struct reference *target, const struct manifest *found, const char *ref, struct error *e)
 {
         const struct node *schema = node_find(found->root, "schema");
         const struct node *id = node_find(found->root, "id");
@@ -37,7 +37,7 @@ check_found(const struct ref_target *target, const struct manifest *found, const
                 return wrong_kind(e, ref, "a file that points somewhere else; references are followed once");
         if (schema && schema->kind == NODE_STRING && strcmp(schema->text, "sandbox/v1") != 0)
                 return wrong_kind(e, ref, "a manifest that is no sandbox/v1");
-        if (target->kind == REF_SLUG && !node_is_text(id, target->slug))
+        if (target->kind == REFERENCE_SLUG && !node_is_text(id, ref))
                 return fail_at(e, ERROR_REF_UNRESOLVABLE, "", "id_mismatch",
                                "what the registry gave for \"%.200s\" calls itself something else", ref);
         return 0;
@@ -47,7 +47,7 @@ int
 ref_resolve(struct arena *arena, const struct manifest *m, const struct ref_reader *reader, struct manifest *ret,
             struct findings *findings, struct error *e)
 {
-        struct ref_target target;
+        struct reference target;
         const char *bytes;
         size_t len;
 
@@ -55,7 +55,7 @@ ref_resolve(struct arena *arena, const struct manifest *m, const struct ref_read
                 *ret = *m;
                 return 0;
         }
-        if (ref_target_read(arena, m->ref, "SANDBOX.md", &target, e) < 0
+        if (reference_read(arena, m->ref, "SANDBOX.md", &target, e) < 0
             || reader->read(reader->ctx, arena, &target, &bytes, &len, e) < 0)
                 return report(findings, m, e);
         if (manifest_read(arena, bytes, len, MANIFEST_STANDALONE, MANIFEST_YAML, ret, findings, e) < 0)

@@ -13,12 +13,12 @@
 #include "base/error.h"
 #include "base/findings.h"
 #include "manifest/manifest.h"
-#include "ref/target.h"
+#include "spec/reference.h"
 
 struct ref_reader {
         /* Gives bytes that live as long as `arena`. Errors: ERROR_REF_UNRESOLVABLE not_found, outside_workspace, acl_denied
          * or wrong_kind, ERROR_MANIFEST_SYNTAX "too_large", ERROR_NO_MEMORY. */
-        int (*read)(void *ctx, struct arena *arena, const struct ref_target *target, const char **ret_bytes,
+        int (*read)(void *ctx, struct arena *arena, const struct reference *target, const char **ret_bytes,
                     size_t *ret_len, struct error *e);
         void *ctx;
 };

@@ -1,0 +1,174 @@
+/*
+ * cli/check.c - `carrel check`: everything that is wrong with a manifest, and where.
+ *
+ * Room: cli (joining, program). Touches: fd, clock.
+ * Knows how to ask and how to print. Knows nothing of what is right.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/scoped.h"
+#include "cli/commands.h"
+#include "cli/finding_print.h"
+#include "cli/host_file.h"
+#include "cli/options.h"
+#include "cli/verdict.h"
+#include "host/facts.h"
+#include "ref/places.h"
+
+enum { CHECK_ARENA_MAX = 64 << 20 };
+
+struct checking {
+        const char *file, *stage_name, *host_name, *workspace;
+        bool is_json;
+        enum verdict_stage stage;
+};
+
+static int
+read_arguments(int argc, char **argv, struct checking *c, struct error *e)
+{
+        const struct option_row rows[] = {
+                { "--stage", &c->stage_name, NULL }, { "--host", &c->host_name, NULL },
+                { "--workspace", &c->workspace, NULL }, { "-w", &c->workspace, NULL }, { "--json", NULL, &c->is_json },
+        };
+        size_t count;
+        int stage = VERDICT_AUTHORISE;
+
+        if (options_read(argc, argv, rows, sizeof rows / sizeof rows[0], &c->file, 1, &count, e) < 0)
+                return -1;
+        if (c->stage_name)
+                stage = verdict_stage_find(c->stage_name);
+        if (stage < 0)
+                return fail(e, ERROR_INVALID_ARGUMENT, "there is no stage \"%.64s\": it is parse, validate, resolve or authorise",
+                            c->stage_name);
+        c->stage = (enum verdict_stage)stage;
+        return 0;
+}
+
+/* The workspace is the directory named, else the one the file lies in, else this one. */
+static const char *
+workspace_of(struct arena *arena, const struct checking *c)
+{
+        const char *slash = c->file ? strrchr(c->file, '/') : NULL;
+
+        if (c->workspace)
+                return c->workspace;
+        if (!slash)
+                return ".";
+        return slash == c->file ? "/" : arena_copy(arena, c->file, (size_t)(slash - c->file));
+}
+
+static int
+print_json(const struct checking *c, const struct ref_manifest_file *file, const struct verdict *v,
+           const struct findings *findings)
+{
+        struct json_writer w;
+
+        json_init(&w, true);
+        json_open_map(&w);
+        json_member_bool(&w, "ok", findings->error_count == 0);
+        json_member_text(&w, "file", file->name);
+        json_member_text(&w, "stage", verdict_stage_name(c->stage));
+        if (findings->errors) {
+                json_key(&w, "error");
+                json_error(&w, &findings->errors->error);
+        }
+        json_findings(&w, findings);
+        json_key(&w, "norm");
+        if (findings->error_count == 0)
+                verdict_norm_write(&w, v);
+        else
+                json_text(&w, NULL);
+        json_close_map(&w);
+        return json_print(&w, stdout);
+}
+
+static void
+print_text(const struct checking *c, const struct ref_manifest_file *file, const struct verdict *v,
+           const struct findings *findings)
+{
+        print_findings(stdout, file->name, findings);
+        print_escaped(stdout, file->name, false);
+        if (findings->error_count > 0)
+                (void)printf(": %zu error%s, %zu warning%s\n", findings->error_count, findings->error_count == 1 ? "" : "s",
+                             findings->warning_count, findings->warning_count == 1 ? "" : "s");
+        else
+                (void)printf(": good up to the stage %s, %zu warning%s%s\n", verdict_stage_name(c->stage),
+                             findings->warning_count, findings->warning_count == 1 ? "" : "s",
+                             v->written.form == MANIFEST_NONE ? "; it declares no sandbox, so no command may run" : "");
+}
+
+static int
+judge_and_print(struct arena *arena, const struct checking *c, const struct ref_manifest_file *file,
+                const struct verdict_host *host, struct error *e)
+{
+        struct findings findings;
+        struct verdict v;
+        int status = 0;
+
+        findings_init(&findings, arena);
+        if (verdict_reach(arena, file, c->stage, host, &v, &findings, e) < 0)
+                status = error_exit_status(e->code);
+        if (c->is_json)
+                return print_json(c, file, &v, &findings) != 0 ? 125 : status;
+        print_text(c, file, &v, &findings);
+        return status;
+}
+
+static int
+load_host(struct arena *arena, const struct checking *c, struct host_file *ret, struct error *e)
+{
+        struct host_facts *facts = arena_new(arena, struct host_facts);
+        struct host_ability real;
+
+        if (!facts)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the facts of this machine");
+        if (host_facts_read(facts, e) < 0)
+                return -1;
+        real = host_file_local_ability(facts);
+        return host_file_load(arena, c->host_name, &real, false, ret, e);
+}
+
+static int
+check(struct arena *arena, const struct checking *c, int *ret_status, struct error *e)
+{
+        const char *workspace = workspace_of(arena, c);
+        scoped_fd int dir = -1;
+        struct ref_manifest_file file;
+        struct ref_places places;
+        struct host_file rules;
+        struct verdict_host host;
+
+        if (!workspace)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a path");
+        if ((c->file ? ref_manifest_open(arena, c->file, &file, e) : ref_manifest_find(arena, workspace, &file, e)) < 0)
+                return -1;
+        dir = open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (dir < 0)
+                return fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, errno, "the workspace \"%.200s\" cannot be opened", workspace);
+        if (load_host(arena, c, &rules, e) < 0)
+                return c->host_name ? error_wrap(e, "host file %.200s", c->host_name) : -1;
+        places = (struct ref_places){ .workspace = dir, .host = rules.tree };
+        host = (struct verdict_host){ rules.rules, ref_places_reader(&places), (int64_t)time(NULL) };
+        *ret_status = judge_and_print(arena, c, &file, &host, e);
+        return 0;
+}
+
+int
+cmd_check(int argc, char **argv)
+{
+        struct checking c = { .file = NULL };
+        struct arena arena;
+        struct error e;
+        int status = 0;
+
+        if (read_arguments(argc, argv, &c, &e) < 0)
+                return print_failure(NULL, &e, c.is_json);
+        arena_init(&arena, CHECK_ARENA_MAX);
+        if (check(&arena, &c, &status, &e) < 0)
+                status = print_failure(c.file, &e, c.is_json);
+        arena_fini(&arena);
+        return status;
+}

@@ -1,0 +1,122 @@
+/*
+ * cli/providers.c - `carrel providers`: who can run a sandbox here, and what each can enforce.
+ *
+ * Room: cli (joining, program). Touches: fd, the machine's facts.
+ * Source: AIP-36 "Security considerations" (hosts document which providers are trusted); case A36-177.
+ */
+#include "cli/commands.h"
+#include "cli/finding_print.h"
+#include "cli/host_file.h"
+#include "cli/options.h"
+#include "host/facts.h"
+
+enum { PROVIDERS_ARENA_MAX = 16 << 20 };
+
+/* The abilities that are no limits come first in the table of abilities: isolated, mounts, pause. */
+enum { FIRST_LIMIT = 3 };
+
+static void
+json_provider(struct json_writer *w, const struct host_provider *p, bool is_trusting)
+{
+        json_open_map(w);
+        json_member_text(w, "id", p->id);
+        json_member_text(w, "tier", p->can.tier);
+        json_member_bool(w, "trusted", is_trusting || p->can.is_isolated);
+        json_member_text(w, "egress", host_egress_name(p->can.egress));
+        for (size_t i = 0; i < FIRST_LIMIT; i++)
+                json_member_bool(w, host_ability_name(i), host_ability_has(&p->can, i));
+        json_key(w, "limits");
+        json_open_map(w);
+        for (size_t i = FIRST_LIMIT; host_ability_name(i); i++)
+                json_member_bool(w, host_ability_name(i), host_ability_has(&p->can, i));
+        json_close_map(w);
+        json_close_map(w);
+}
+
+static int
+print_as_json(const struct host_rules *rules)
+{
+        struct json_writer w;
+
+        json_init(&w, true);
+        json_open_map(&w);
+        json_member_text(&w, "trust", rules->is_trusted ? "trusted" : "untrusted");
+        json_key(&w, "providers");
+        json_open_list(&w);
+        for (size_t i = 0; i < rules->providers.count; i++)
+                json_provider(&w, &rules->providers.items[i], rules->is_trusted);
+        json_close_list(&w);
+        json_close_map(&w);
+        return json_print(&w, stdout);
+}
+
+static void
+print_abilities(const struct host_provider *p, size_t first, size_t last, bool wanted, const char *label)
+{
+        bool is_first = true;
+
+        for (size_t i = first; i < last && host_ability_name(i); i++) {
+                if (host_ability_has(&p->can, i) != wanted)
+                        continue;
+                (void)printf("%s%s", is_first ? label : ", ", host_ability_name(i));
+                is_first = false;
+        }
+        if (!is_first)
+                (void)fputc('\n', stdout);
+}
+
+static int
+print_as_text(const struct host_rules *rules)
+{
+        (void)printf("Manifests are %s on this host.\n", rules->is_trusted ? "trusted" : "not trusted");
+        for (size_t i = 0; i < rules->providers.count; i++) {
+                const struct host_provider *p = &rules->providers.items[i];
+
+                (void)printf("\n%s  (tier %s, egress %s%s)\n", p->id, p->can.tier ? p->can.tier : "not stated",
+                             host_egress_name(p->can.egress),
+                             rules->is_trusted || p->can.is_isolated ? "" : "; refused, because it does not isolate");
+                print_abilities(p, 0, FIRST_LIMIT, true, "  can:            ");
+                print_abilities(p, FIRST_LIMIT, SIZE_MAX, true, "  enforces:       ");
+                print_abilities(p, FIRST_LIMIT, SIZE_MAX, false, "  cannot enforce: ");
+        }
+        if (rules->providers.count == 0)
+                (void)printf("No provider is registered.\n");
+        return 0;
+}
+
+static int
+load(struct arena *arena, const char *host_name, struct host_file *ret, struct error *e)
+{
+        struct host_facts *facts = arena_new(arena, struct host_facts);
+        struct host_ability real;
+
+        if (!facts)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the facts of this machine");
+        if (host_facts_read(facts, e) < 0)
+                return -1;
+        real = host_file_local_ability(facts);
+        return host_file_load(arena, host_name, &real, true, ret, e);
+}
+
+int
+cmd_providers(int argc, char **argv)
+{
+        const char *host_name = NULL;
+        bool is_json = false;
+        const struct option_row rows[] = { { "--host", &host_name, NULL }, { "--json", NULL, &is_json } };
+        struct host_file host;
+        struct arena arena;
+        struct error e;
+        size_t count;
+        int status;
+
+        if (options_read(argc, argv, rows, 2, NULL, 0, &count, &e) < 0)
+                return print_failure(NULL, &e, is_json);
+        arena_init(&arena, PROVIDERS_ARENA_MAX);
+        if (load(&arena, host_name, &host, &e) < 0)
+                status = print_failure(host_name, &e, is_json);
+        else
+                status = is_json ? print_as_json(host.rules) : print_as_text(host.rules);
+        arena_fini(&arena);
+        return status;
+}
