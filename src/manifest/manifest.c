@@ -81,8 +81,8 @@ form_find(const char *key)
 static int
 refuse_second_form(const struct node *first, const struct node *second, struct error *e)
 {
-        (void)fail_at(e, ERROR_FORM_CONFLICT, "sandbox", NULL, "sandbox names `%s` and `%s`; it can be only one of them",
-                      first->key, second->key);
+        (void)fail_at(e, ERROR_FORM_CONFLICT, "sandbox", NULL,
+                      "sandbox names `%s` and `%s`; it can be only one of them", first->key, second->key);
         e->line = second->key_line;
         e->column = second->key_column;
         return -1;
@@ -114,8 +114,8 @@ refuse_neighbour(struct arena *arena, const struct node *sandbox, const struct n
                 if (member == form)
                         continue;
                 path = arena_format(arena, "sandbox/%s", member->key);
-                (void)fail_at(e, ERROR_SCHEMA_INVALID, path, "unknown_field", "nothing may stand beside `%s` in sandbox",
-                              form->key);
+                (void)fail_at(e, ERROR_SCHEMA_INVALID, path, "unknown_field",
+                              "nothing may stand beside `%s` in sandbox", form->key);
                 error_hint(e, "Move it into the block that `%s` gives, or remove it.", form->key);
                 e->line = member->key_line;
                 e->column = member->key_column;
@@ -163,7 +163,8 @@ read_sandbox(struct arena *arena, struct manifest *m, struct findings *findings,
         if (expect(sandbox, NODE_MAP, "sandbox", e) < 0)
                 return -1;
         if (sandbox->len == 0) {
-                (void)fail_at(e, ERROR_FORM_MISSING, "sandbox", NULL, "sandbox is empty: it declares neither a block nor a reference");
+                (void)fail_at(e, ERROR_FORM_MISSING, "sandbox", NULL,
+                              "sandbox is empty: it declares neither a block nor a reference");
                 return place_error(e, sandbox);
         }
         if (find_form(sandbox, &form, e) < 0)

@@ -47,7 +47,8 @@ check_shape(struct source *s, const struct text_limits *limits, struct error *e)
                         return syntax_error(e, source_place(s, at), "too_large",
                                             "lists and maps are nested more than %u deep", limits->depth_max);
                 else if (byte == ',' && ++commas >= limits->nodes_max)
-                        return syntax_error(e, source_place(s, at), "too_large", "more than %u values", limits->nodes_max);
+                        return syntax_error(e, source_place(s, at), "too_large", "more than %u values",
+                                            limits->nodes_max);
                 else if ((byte == ']' || byte == '}') && depth > 0)
                         depth--;
         }

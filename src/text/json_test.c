@@ -400,7 +400,8 @@ writes_reals_that_read_back(void **state)
 static void
 writes_a_tree_as_it_was_read(void **state)
 {
-        static const char text[] = "{\"z\":[1,-2.5,\"\xc3\xa9\\n\\\"\",true,null],\"a\":{\"x\":{},\"y\":[[]]},\"m\":false}";
+        static const char text[] =
+                "{\"z\":[1,-2.5,\"\xc3\xa9\\n\\\"\",true,null],\"a\":{\"x\":{},\"y\":[[]]},\"m\":false}";
         struct json_writer w;
 
         (void)state;

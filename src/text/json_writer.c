@@ -270,18 +270,20 @@ json_uint(struct json_writer *w, uint64_t value)
 void
 json_double(struct json_writer *w, double value)
 {
-        char text[40] = "null";
+        char text[40];
 
-        if (isfinite(value)) {
-                for (int digits = 15; digits <= 17; digits++) {
-                        (void)snprintf(text, sizeof text, "%.*g", digits, value);
-                        if (strtod(text, NULL) == value)
-                                break;
-                }
-                if (!strpbrk(text, ".e"))
-                        strcat(text, ".0");
+        if (!isfinite(value)) {
+                json_none(w);
+                return;
+        }
+        for (int digits = 15; digits <= 17; digits++) {
+                (void)snprintf(text, sizeof text, "%.*g", digits, value);
+                if (strtod(text, NULL) == value)
+                        break;
         }
         put_word(w, text);
+        if (!strpbrk(text, ".e"))
+                put_text(w, ".0");
 }
 
 void

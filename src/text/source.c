@@ -85,11 +85,13 @@ source_check_utf8(struct source *s, const char *reason, struct error *e)
         const char *nul = memchr(s->bytes, '\0', s->len);
 
         if (s->len >= 3 && memcmp(s->bytes, "\xef\xbb\xbf", 3) == 0)
-                return syntax_error(e, source_place(s, 0), reason, "the text begins with a byte order mark; save it as UTF-8 without one");
+                return syntax_error(e, source_place(s, 0), reason,
+                                    "the text begins with a byte order mark; save it as UTF-8 without one");
         if (s->len >= 2 && (memcmp(s->bytes, "\xff\xfe", 2) == 0 || memcmp(s->bytes, "\xfe\xff", 2) == 0))
                 return syntax_error(e, source_place(s, 0), reason, "the text is UTF-16; save it as UTF-8");
         if (nul && (size_t)(nul - s->bytes) < valid)
-                return syntax_error(e, source_place(s, (size_t)(nul - s->bytes)), reason, "a NUL byte stands in the text");
+                return syntax_error(e, source_place(s, (size_t)(nul - s->bytes)), reason,
+                                    "a NUL byte stands in the text");
         if (valid < s->len)
                 return syntax_error(e, source_place(s, valid), reason, "a byte here is not UTF-8");
         return 0;

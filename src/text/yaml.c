@@ -92,7 +92,8 @@ scanner_error(struct composer *c, struct error *e)
         if (p->error == YAML_MEMORY_ERROR)
                 return fail(e, ERROR_NO_MEMORY, "there is no memory left for this text");
         if (strstr(context, "a tag") || strstr(problem, "tag handle"))
-                return syntax_error(e, place_of(c, p->context_mark), "tag_forbidden", "a tag (`!`) stands here; tags are not accepted");
+                return syntax_error(e, place_of(c, p->context_mark), "tag_forbidden",
+                                    "a tag (`!`) stands here; tags are not accepted");
         if ((begins_with(context, "while scanning an a") && complain_about_byte(c, p->context_mark, e) < 0) ||
             (begins_with(problem, "found character that cannot") && complain_about_byte(c, p->problem_mark, e) < 0))
                 return -1;
@@ -104,7 +105,8 @@ scanner_error(struct composer *c, struct error *e)
 static int
 refuse_alias(struct composer *c, yaml_mark_t mark, struct error *e)
 {
-        (void)syntax_error(e, place_of(c, mark), "alias_forbidden", "anchors (`&name`) and aliases (`*name`) are not accepted");
+        (void)syntax_error(e, place_of(c, mark), "alias_forbidden",
+                           "anchors (`&name`) and aliases (`*name`) are not accepted");
         error_hint(e, "Write the value out, or quote it if a text that begins with %s was meant.",
                    byte_at(c, mark) == '*' ? "*" : "&");
         return -1;
@@ -118,7 +120,8 @@ check_properties(struct composer *c, const yaml_event_t *event, const yaml_char_
                 return refuse_alias(c, event->start_mark, e);
         if (!tag)
                 return 0;
-        (void)syntax_error(e, place_of(c, event->start_mark), "tag_forbidden", "a tag (`!`) stands here; tags are not accepted");
+        (void)syntax_error(e, place_of(c, event->start_mark), "tag_forbidden",
+                           "a tag (`!`) stands here; tags are not accepted");
         error_hint(e, "Remove the tag, or quote the value if a text that begins with ! was meant.");
         return -1;
 }
@@ -132,10 +135,12 @@ take_key(struct composer *c, const yaml_event_t *event, struct error *e)
 
         if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE) {
                 if (strcmp(text, "<<") == 0)
-                        return syntax_error(e, at, "merge_key", "merge keys (`<<`) are not accepted; write the members out");
+                        return syntax_error(e, at, "merge_key",
+                                            "merge keys (`<<`) are not accepted; write the members out");
                 scalar_resolve(&meaning);
                 if (meaning.kind != NODE_STRING) {
-                        (void)syntax_error(e, at, "non_string_key", "a key is a string; this one is a %s", node_kind_name(meaning.kind));
+                        (void)syntax_error(e, at, "non_string_key", "a key is a string; this one is a %s",
+                                           node_kind_name(meaning.kind));
                         error_hint(e, "Quote the key if these letters were meant.");
                         return -1;
                 }
@@ -178,7 +183,8 @@ take_opening(struct composer *c, const yaml_event_t *event, enum node_kind kind,
         if (check_properties(c, event, anchor, tag, e) < 0)
                 return -1;
         if (builder_wants_key(&c->builder))
-                return syntax_error(e, at, "non_string_key", "a key is a string; this one is a %s", node_kind_name(kind));
+                return syntax_error(e, at, "non_string_key", "a key is a string; this one is a %s",
+                                    node_kind_name(kind));
         return builder_open(&c->builder, kind, at, e);
 }
 
@@ -229,7 +235,8 @@ check_end(struct composer *c, yaml_mark_t mark, struct error *e)
         if (len == 0)
                 return DONE;
         if (*rest == '%' || (len >= 3 && memcmp(rest, "---", 3) == 0))
-                return syntax_error(e, source_place(&c->source, at), "multi_document", "a second document begins here; one is accepted");
+                return syntax_error(e, source_place(&c->source, at), "multi_document",
+                                    "a second document begins here; one is accepted");
         return syntax_error(e, source_place(&c->source, at), "yaml", "this stands after the end of the document");
 }
 
@@ -289,7 +296,8 @@ check_bytes(struct source *s, const struct text_limits *limits, struct error *e)
         if (s->len == 0)
                 return syntax_error(e, source_place(s, 0), "empty", "there is nothing in this document");
         if (s->len > limits->bytes_max)
-                return syntax_error(e, source_place(s, 0), "too_large", "%zu bytes; at most %zu are accepted", s->len, limits->bytes_max);
+                return syntax_error(e, source_place(s, 0), "too_large", "%zu bytes; at most %zu are accepted", s->len,
+                                    limits->bytes_max);
         if (source_check_utf8(s, "yaml", e) < 0 || source_check_controls(s, "yaml", e) < 0)
                 return -1;
         first = skip_outside(s, 0);

@@ -237,15 +237,17 @@ refuses_what_can_mean_two_things(void **state)
 static void
 says_where_the_scanner_stumbled(void **state)
 {
+        static const char quote_host[] = "Quote it: write \"*.example.com\", with the quotes.";
+        static const char quote_slug[] = "Quote it: write \"@owner/slug\", with the quotes.";
         static const struct {
                 const char *text;
                 unsigned line, column;
                 const char *hint;
         } cases[] = {
-                { "network: {egress: [*.anthropic.com]}\n", 1, 20, "Quote it: write \"*.example.com\", with the quotes." },
-                { "a: 1\negress:\n  - *.x.test\n", 3, 5, "Quote it: write \"*.example.com\", with the quotes." },
-                { "egress: [*]\n", 1, 10, "Quote it: write \"*.example.com\", with the quotes." },
-                { "\xc3\xa9: 1\nref: @acme/x\n", 2, 6, "Quote it: write \"@owner/slug\", with the quotes." },
+                { "network: {egress: [*.anthropic.com]}\n", 1, 20, quote_host },
+                { "a: 1\negress:\n  - *.x.test\n", 3, 5, quote_host },
+                { "egress: [*]\n", 1, 10, quote_host },
+                { "\xc3\xa9: 1\nref: @acme/x\n", 2, 6, quote_slug },
                 { "a: `x`\n", 1, 4, NULL },
                 { "a: %x\n", 1, 4, NULL },
                 { "a:\n\tb: 1\n", 2, 1, "Indent with spaces." },
