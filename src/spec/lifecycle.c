@@ -138,7 +138,8 @@ is_same_event(const struct lifecycle_event *a, const struct lifecycle_event *b)
 static void
 event_of_ms(struct judge *j, uint64_t ms, struct lifecycle_event *ret)
 {
-        const char *name = arena_format(j->arena, "idle-%llu", (unsigned long long)(ms / 1000 + (ms % 1000 != 0)));
+        unsigned long long seconds = ms / 1000 + (ms % 1000 != 0);
+        const char *name = arena_format(j->arena, "idle-%llu", seconds);
 
         *ret = (struct lifecycle_event){ LIFECYCLE_IDLE, name ? name : "idle-1", ms };
 }
