@@ -62,7 +62,8 @@ static const struct field block_rows[] = {
           .pattern = "^[0-9]+\\.[0-9]+\\.[0-9]+([-+][0-9A-Za-z_.-]+)?$", .matches = version_check,
           .offset = offsetof(struct spec, version), .help = "Version of this file, three numbers: 1.0.0." },
         { .name = "provider", .kind = FIELD_TEXT, .flags = FIELD_REQUIRED, .pattern = "^[a-z0-9][a-z0-9-]{0,62}$",
-          .matches = provider_id_check, .read = provider_read, .help = "Which backend runs the commands, for instance local." },
+          .matches = provider_id_check, .read = provider_read,
+          .help = "Which backend runs the commands, for instance local." },
         { .name = "config", .kind = FIELD_MAP, .flags = FIELD_REQUIRED, .read = config_read,
           .help = "Settings of that provider; {} if there are none." },
         { .name = "limits", .kind = FIELD_MAP, .members = &limits_set, .offset = offsetof(struct spec, limits),
@@ -103,11 +104,11 @@ standalone_check(struct judge *j, const struct node *block)
                 if (j->kind != MANIFEST_STANDALONE || member)
                         continue;
                 if (i == 0)
-                        judge_error(j, block, &at, ERROR_SCHEMA_INVALID, "missing", "Write `schema: sandbox/v1` on top.",
-                                    "a SANDBOX.md says which schema it follows");
+                        judge_error(j, block, &at, ERROR_SCHEMA_INVALID, "missing", 
+                                    "Write `schema: sandbox/v1` on top.", "a SANDBOX.md says which schema it follows");
                 else
-                        judge_warn(j, block, &at, "standalone_field_missing", "without `%s` no other file can refer to this one by name",
-                                   names[i]);
+                        judge_warn(j, block, &at, "standalone_field_missing",
+                                   "without `%s` no other file can refer to this one by name", names[i]);
         }
 }
 
@@ -127,8 +128,8 @@ block_read(struct judge *j, const struct node *block, struct spec *spec)
         const struct node *values[FIELD_SET_MAX];
 
         if (block->kind != NODE_MAP) {
-                judge_error(j, block, NULL, ERROR_SCHEMA_INVALID, "type", NULL, "a sandbox block is a map, and this is %s",
-                            node_kind_name(block->kind));
+                judge_error(j, block, NULL, ERROR_SCHEMA_INVALID, "type", NULL,
+                            "a sandbox block is a map, and this is %s", node_kind_name(block->kind));
                 return;
         }
         credential_scan(j, block);

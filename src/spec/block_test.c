@@ -220,6 +220,7 @@ static const struct fault_case fault_cases[] = {
         { LOCAL("lifecycle: {pause_after_idle_ms: idle-3}"), "schema_invalid lifecycle/pause_after_idle_ms type" },
         { LOCAL("lifecycle: {destroy_on_workspace_close: 'true'}"), "schema_invalid lifecycle/destroy_on_workspace_close type" },
         { MODAL("lifecycle: {pause_after_idle: idle-300, pause_after_idle_ms: 5000}"), "alias_conflict lifecycle/pause_after_idle alias" },
+        { MODAL("lifecycle: {pause_after_idle: idle-2, pause_after_idle_ms: 1500}"), "alias_conflict lifecycle/pause_after_idle alias" },
         { MODAL("lifecycle: {pause_on: idle-3, pauseAfterIdleMs: 5000}"), "alias_conflict lifecycle/pause_after_idle alias" },
         { MODAL("lifecycle: {pause_after_idle: idle-300, pause_on: turn-end}"), "alias_conflict lifecycle/pause_after_idle alias" },
         { LOCAL("lifecycle: {destroy_on: workspace-close, destroy_on_workspace_close: false}"), "alias_conflict lifecycle/destroy_on alias" },

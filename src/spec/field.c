@@ -156,7 +156,8 @@ row_take(struct judge *j, const struct field_set *set, size_t index, const struc
                 values[index] = member;
         else if (!same_value(values[index], member))
                 judge_error_key(j, member, &canonical, ERROR_ALIAS_CONFLICT, "alias", NULL,
-                                "`%s` and `%s` are one field, and their values differ", values[index]->key, member->key);
+                                "`%s` and `%s` are one field, and their values differ", values[index]->key,
+                                member->key);
 }
 
 void
@@ -395,7 +396,8 @@ field_read(struct judge *j, const struct field_set *set, const struct field *row
 }
 
 bool
-field_item_read(struct judge *j, const struct field_set *set, const struct node *item, const struct trail *at, void *base)
+field_item_read(struct judge *j, const struct field_set *set, const struct node *item, const struct trail *at,
+                void *base)
 {
         return value_read(j, set, &set->rows[0], item, at, base);
 }

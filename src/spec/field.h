@@ -53,7 +53,8 @@ struct field {
         const struct field_set *members;
         const struct field *item;
         const char *instead;          /* FIELD_OLD: the spelling to use */
-        void (*read)(struct judge *j, const struct node *value, const struct trail *at, void *base);   /* after the type was checked (not for FIELD_ONE_OF); base is not moved by offset */
+        /* Instead of storing: called once the type is right (FIELD_ONE_OF: any type); `base` is not moved by offset. */
+        void (*read)(struct judge *j, const struct node *value, const struct trail *at, void *base);
         const char *help;             /* one sentence */
 };
 

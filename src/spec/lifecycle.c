@@ -89,14 +89,16 @@ close_read(struct judge *j, const struct node *value, const struct trail *at, vo
 
 static const struct field lifecycle_rows[] = {
         { .name = "pause_after_idle", .camel = "pauseAfterIdle", .kind = FIELD_TEXT, .min = 1,
-          .offset = offsetof(struct words, pause), .help = "Event at which the sandbox pauses; idle-N is N seconds without work." },
+          .offset = offsetof(struct words, pause),
+          .help = "Event at which the sandbox pauses; idle-N is N seconds without work." },
         { .name = "destroy_on", .camel = "destroyOn", .kind = FIELD_TEXT, .min = 1, .offset = offsetof(struct words, destroy),
           .help = "Event at which the sandbox goes; the default depends on the provider." },
         { .name = "pause_after_idle_ms", .camel = "pauseAfterIdleMs", .kind = FIELD_UINT, .flags = FIELD_OLD, .min = 1,
           .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET, .offset = offsetof(struct words, pause_ms),
           .instead = "pause_after_idle: idle-N", .help = "The same in milliseconds." },
         { .name = "pause_on", .camel = "pauseOn", .kind = FIELD_TEXT, .flags = FIELD_OLD | FIELD_UNLISTED, .min = 1,
-          .offset = offsetof(struct words, pause_on), .instead = "pause_after_idle", .help = "The same, as AIP-37 spells it." },
+          .offset = offsetof(struct words, pause_on), .instead = "pause_after_idle",
+          .help = "The same, as AIP-37 spells it." },
         { .name = "destroy_on_workspace_close", .camel = "destroyOnWorkspaceClose", .kind = FIELD_BOOL, .flags = FIELD_OLD,
           .offset = FIELD_NOWHERE, .read = close_read, .instead = "destroy_on: workspace-close",
           .help = "true is destroy_on: workspace-close; false is never." },
@@ -113,8 +115,8 @@ event_warn(struct judge *j, const struct node *map, const struct trail *at, cons
                 judge_warn(j, map, &here, "event_namespaced", "`%s` fires only on hosts that know it",
                            judge_quote(j, event->name));
         else if (event->kind == LIFECYCLE_UNKNOWN)
-                judge_warn(j, map, &here, "event_unknown", "no event is called `%s`, so it never fires; idle-N takes whole seconds",
-                           judge_quote(j, event->name));
+                judge_warn(j, map, &here, "event_unknown",
+                           "no event is called `%s`, so it never fires; idle-N takes whole seconds", judge_quote(j, event->name));
 }
 
 static void

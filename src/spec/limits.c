@@ -13,7 +13,8 @@ static const struct field limits_rows[] = {
           .min = 1, .max = FIELD_INTEGER_MAX, .fallback = 30000,
           .help = "Longest time one command may run, milliseconds; then its whole process tree is killed." },
         { .name = "memory_mb", .camel = "memoryMb", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, memory_mb),
-          .min = 1, .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET, .help = "Memory of the whole sandbox, MiB; a hard cap." },
+          .min = 1, .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET,
+          .help = "Memory of the whole sandbox, MiB; a hard cap." },
         { .name = "cpu_ms", .camel = "cpuMs", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, cpu_ms),
           .min = 1, .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET,
           .help = "CPU time one command and its children may use, milliseconds." },
@@ -27,7 +28,8 @@ static const struct field limits_rows[] = {
 };
 
 const struct field_set limits_set = { FIELD_SET(limits_rows), .code = ERROR_SCHEMA_INVALID,
-                                      .hint = "limits has timeout_ms, memory_mb and cpu_ms; more stand under metadata.carrel.limits." };
+                                      .hint = "limits has timeout_ms, memory_mb and cpu_ms; "
+                                              "more stand under metadata.carrel.limits." };
 
 static const struct field carrel_limits_rows[] = {
         { .name = "cpu_millicores", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, cpu_millicores), .min = 10,

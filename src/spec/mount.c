@@ -62,7 +62,8 @@ static const struct field_set source_forms = { FIELD_SET(source_forms_rows), .co
 
 static const struct field mount_rows[] = {
         { .name = "source", .kind = FIELD_ONE_OF, .flags = FIELD_REQUIRED, .members = &source_forms,
-          .offset = offsetof(struct draft, source), .help = "What to mount: `workspace`, or a map with ref, file or inline." },
+          .offset = offsetof(struct draft, source),
+          .help = "What to mount: `workspace`, or a map with ref, file or inline." },
         { .name = "at", .kind = FIELD_TEXT, .flags = FIELD_REQUIRED, .pattern = "^/", .max = AT_MAX,
           .offset = offsetof(struct draft, at), .help = "Absolute path inside the sandbox." },
         { .name = "mode", .kind = FIELD_CHOICE, .choices = mode_choices, .offset = offsetof(struct draft, mode),

@@ -68,7 +68,8 @@ map_check(struct judge *j, const struct node *policy, const struct trail *at)
                 (void)fields_read(j, form, policy, at, NULL);
                 return;
         }
-        judge_error(j, policy, at, ERROR_SCHEMA_INVALID, "form", "Keep one of { ref }, { file }, { inline } or the policy itself.",
+        judge_error(j, policy, at, ERROR_SCHEMA_INVALID, "form",
+                    "Keep one of { ref }, { file }, { inline } or the policy itself.",
                     "a policy is written in exactly one form");
 }
 
