@@ -1,0 +1,225 @@
+/* policy/authorise_test.c - what policy/authorise.h promises. The AIP-36 cases are in test/conform; here is the rest. */
+#include "policy/authorise.h"
+
+#include <string.h>
+
+#include "base/unit.h"
+#include "text/yaml.h"
+
+static struct arena arena;
+static struct findings findings;
+
+#define LOCAL "providers: {local: {isolated: true, egress: closed, pause: false}}\n"
+
+static int
+judge(const char *host, const char *block, const struct spec **ret, struct error *e)
+{
+        const struct node *tree;
+        struct host_rules *rules;
+        struct manifest m;
+        struct spec *spec;
+
+        arena_fini(&arena);
+        arena_init(&arena, 8u << 20);
+        findings_init(&findings, &arena);
+        assert_int_equal(yaml_read(&arena, host, strlen(host), 1, &text_limits_manifest, &tree, e), 0);
+        assert_int_equal(host_rules_read(&arena, tree, "operator://me", &rules, e), 0);
+        if (manifest_read(&arena, block, strlen(block), MANIFEST_BLOCK, MANIFEST_YAML, &m, &findings, e) < 0
+            || spec_read(&arena, &m, &spec, &findings, e) < 0)
+                fail_msg("%s: %s", block, e->message);
+        return authorise(&arena, spec, rules, 0, ret, &findings, e);
+}
+
+struct refusal { const char *host, *block; enum error_code code; const char *path, *reason; };
+
+static const struct refusal refusals[] = {
+        /* a host that says nothing knows nobody */
+        { "{}", "{provider: local, config: {}}", ERROR_PROVIDER_UNKNOWN, "provider", "" },
+        { LOCAL, "{provider: node-permission, config: {}}", ERROR_PROVIDER_UNKNOWN, "provider", "" },
+        { "providers: {local: {}}", "{provider: local, config: {}}", ERROR_PROVIDER_UNTRUSTED, "provider", "" },
+        /* the way out */
+        { LOCAL, "{provider: local, config: {}, network: {egress: [api.example.com]}}", ERROR_EGRESS_UNENFORCEABLE, "network/egress", "" },
+        { "providers: {v: {isolated: true, egress: false}}", "{provider: v, config: {}}", ERROR_EGRESS_UNENFORCEABLE, "network/egress", "" },
+        { "providers: {v: {isolated: true}}", "{provider: v, config: {}, network: {egress: [a.b.com, db.internal]}}",
+          ERROR_EGRESS_NOT_PERMITTED, "network/egress/1", "private_name" },
+        { "providers: {v: {isolated: true}}\nprivate_names: [db.internal]", "{provider: v, config: {}, network: {egress: ['db.internal:5432']}}",
+          ERROR_EGRESS_NOT_PERMITTED, "network/egress/0", "private_name" },
+        { "providers: {v: {isolated: true}}\negress_allowed: []", "{provider: v, config: {}, network: {egress: [a.b.com]}}",
+          ERROR_EGRESS_NOT_PERMITTED, "network/egress/0", "not_in_host_allowlist" },
+        { "providers: {v: {isolated: true}}\negress_allowed: ['a.b.com:443']", "{provider: v, config: {}, network: {egress: [a.b.com]}}",
+          ERROR_EGRESS_NOT_PERMITTED, "network/egress/0", "not_in_host_allowlist" },
+        /* secrets */
+        { LOCAL, "{provider: local, config: {}, env: {auth: {ref: ./SECRETS.md, state: {env: [A_B]}}}}", ERROR_AUTH_UNRESOLVABLE,
+          "env/auth/ref", "not_found" },
+        { LOCAL "secrets: {./SECRETS.md: {slugs: [gh-app], bindings: {A_B: other}}}",
+          "{provider: local, config: {}, env: {auth: {ref: ./SECRETS.md, state: {env: [GH_APP, A_B]}}}}", ERROR_AUTH_UNRESOLVABLE,
+          "env/auth/state/env/1", "no_slug" },
+        /* mounts */
+        { LOCAL, "{provider: local, config: {}, mounts: [{source: {ref: '@a/b'}, at: /w}]}", ERROR_MOUNT_UNRESOLVABLE, "mounts/0/source", "not_found" },
+        { LOCAL "mountables: {'@a/b': ambiguous}", "{provider: local, config: {}, mounts: [{source: {ref: '@a/b'}, at: /w}]}",
+          ERROR_MOUNT_UNRESOLVABLE, "mounts/0/source", "ambiguous_kind" },
+        { LOCAL, "{provider: local, config: {}, mounts: [{source: {inline: {provider: cloud-bucket, config: {}}}, at: /w}]}",
+          ERROR_MOUNT_UNRESOLVABLE, "mounts/0/source", "provider_no_mounts" },
+        { LOCAL, "{provider: local, config: {}, mounts: [{source: {inline: {provider: local-fs, config: {}}}, at: /w}]}",
+          ERROR_MOUNT_UNRESOLVABLE, "mounts/0/source", "not_found" },
+        { LOCAL, "{provider: local, config: {}, mounts: [{source: {inline: {provider: local-fs, config: {path: /etc}}}, at: /w}]}",
+          ERROR_MOUNT_DENIED, "mounts/0/source", "not_in_mount_roots" },
+        { LOCAL "mount_roots: [/srv]", "{provider: local, config: {}, mounts: [{source: {inline: {provider: local-fs, config: {path: /srv/../etc}}}, at: /w}]}",
+          ERROR_MOUNT_DENIED, "mounts/0/source", "not_in_mount_roots" },
+        { LOCAL, "{provider: local, config: {}, mounts: [{source: {inline: {provider: dev-local, config: {path: data/../../x}}}, at: /w}]}",
+          ERROR_MOUNT_DENIED, "mounts/0/source", "outside_workspace" },
+        { LOCAL "workspace: null", "{provider: local, config: {}, mounts: [{source: {inline: {provider: dev-local, config: {path: data}}}, at: /w}]}",
+          ERROR_MOUNT_UNRESOLVABLE, "mounts/0/source", "no_parent_workspace" },
+        { "providers: {v: {isolated: true, mounts: false}}", "{provider: v, config: {}, mounts: [{source: workspace, at: /w}]}",
+          ERROR_MOUNT_UNRESOLVABLE, "mounts/0/source", "provider_no_mounts" },
+        { LOCAL "tool_roots: [/opt]", "{provider: local, config: {}, metadata: {carrel: {tools: [/opt/x, /root/.ssh]}}}", ERROR_MOUNT_DENIED,
+          "metadata/carrel/tools/1", "not_in_tool_roots" },
+        /* policy */
+        { LOCAL, "{provider: local, config: {}, policy: '@a/unknown'}", ERROR_POLICY_UNRESOLVABLE, "policy", "" },
+        { LOCAL, "{provider: local, config: {}, policy: [{inline: {default: allow}}, {ref: '@a/unknown'}]}", ERROR_POLICY_UNRESOLVABLE, "policy/1", "" },
+        { LOCAL "policies: {'@a/p': {grants: []}}", "{provider: local, config: {}, policy: {ref: '@a/p'}}", ERROR_POLICY_DENIED, "policy", "sandbox:execute" },
+        { LOCAL, "{provider: local, config: {}, policy: {grants: [{principal: 'operator://you', actions: ['*']}]}}", ERROR_POLICY_DENIED,
+          "policy", "sandbox:execute" },
+};
+
+static void
+refuses_with_place_and_reason(void **state)
+{
+        (void)state;
+        for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+                const struct refusal *r = &refusals[i];
+                const struct spec *allowed = NULL;
+                struct error e;
+
+                if (judge(r->host, r->block, &allowed, &e) == 0)
+                        fail_msg("permitted: %s", r->block);
+                assert_null(allowed);
+                if (e.code != r->code || strcmp(e.path, r->path) != 0 || strcmp(e.reason, r->reason) != 0)
+                        fail_msg("%s: %s at %s, %s", r->block, error_wire_name(e.code), e.path, e.reason);
+                if (e.code != ERROR_PROVIDER_UNKNOWN && e.code != ERROR_MOUNT_DENIED)
+                        assert_true(e.line > 0);
+        }
+}
+
+static const struct { const char *host, *block; } permitted[] = {
+        { LOCAL, "{provider: local, config: {}}" },
+        { LOCAL "workspace: {}", "{provider: local, config: {}, mounts: [{source: workspace, at: /w}]}" },
+        { LOCAL "mount_roots: [/srv]", "{provider: local, config: {}, mounts: [{source: {inline: {provider: local-fs, config: {path: /srv/a}}}, at: /w}]}" },
+        { LOCAL, "{provider: local, config: {}, mounts: [{source: {inline: {provider: dev-local, config: {path: data/in}}}, at: /w}]}" },
+        { LOCAL "tool_roots: [/opt]", "{provider: local, config: {}, metadata: {carrel: {tools: [/opt/node]}}}" },
+        { "providers: {v: {isolated: true}}\nprivate_names: [db.internal]", "{provider: v, config: {}, network: {egress: [db.internal]}}" },
+        { "providers: {v: {isolated: true}}\negress_allowed: ['*.example.com']", "{provider: v, config: {}, network: {egress: ['*.a.example.com', b.example.com]}}" },
+        { LOCAL "policies: {'@a/p': {grants: [{principal: 'operator://me', actions: ['sandbox:execute']}]}}", "{provider: local, config: {}, policy: {ref: '@a/p'}}" },
+        { "trust: trusted\nproviders: {v: {}}", "{provider: v, config: {}}" },
+};
+
+static void
+permits_what_the_host_says(void **state)
+{
+        (void)state;
+        for (size_t i = 0; i < sizeof permitted / sizeof permitted[0]; i++) {
+                const struct spec *allowed = NULL;
+                struct error e;
+
+                if (judge(permitted[i].host, permitted[i].block, &allowed, &e) < 0)
+                        fail_msg("%s: %s", permitted[i].block, e.message);
+                assert_non_null(allowed);
+        }
+}
+
+static void
+finds_everything_at_once(void **state)
+{
+        const struct spec *allowed;
+        struct error e;
+
+        (void)state;
+        assert_int_equal(judge(LOCAL "workspace: null",
+                               "{provider: local, config: {}, network: {egress: [a.b.com]}, env: {passthrough: [LD_PRELOAD, AWS_SECRET]},"
+                               " mounts: [{source: workspace, at: /w}], policy: {grants: []}}", &allowed, &e), -1);
+        assert_int_equal(e.code, ERROR_EGRESS_UNENFORCEABLE);
+        assert_int_equal(findings.error_count, 6);
+}
+
+static void
+narrows_in_a_copy(void **state)
+{
+        const struct spec *allowed;
+        struct error e;
+
+        (void)state;
+        assert_int_equal(judge(LOCAL "mountables: {'@a/b': {read_only: true}}",
+                               "{provider: local, config: {}, mounts: [{source: {ref: '@a/b'}, at: /w}, {source: workspace, at: /x}],"
+                               " lifecycle: {pause_after_idle: idle-60}}", &allowed, &e), 0);
+        assert_true(allowed->mounts[0].is_read_only);
+        assert_false(allowed->mounts[1].is_read_only);
+        assert_null(allowed->lifecycle.pause_event);
+        assert_true(allowed->lifecycle.pause_idle_ms == SPEC_UNSET);
+        assert_int_equal(findings.warning_count, 2);
+        assert_string_equal(findings.warnings->name, "mount_mode_narrowed");
+        assert_string_equal(findings.warnings->next->name, "lifecycle_ignored");
+}
+
+static void
+names_each_limit_it_cannot_hold(void **state)
+{
+        const struct spec *allowed;
+        struct error e;
+
+        (void)state;
+        assert_int_equal(judge("providers: {v: {isolated: true, timeout: false, pids: false, io: false, memory: false}}",
+                               "{provider: v, config: {}, metadata: {carrel: {limits: {pids: 9, io_read_bps: 1000000}}}}", &allowed, &e), 0);
+        assert_int_equal(findings.warning_count, 3);
+        assert_string_equal(findings.warnings->name, "limit_unenforceable:timeout_ms");
+        assert_string_equal(findings.warnings->next->name, "limit_unenforceable:pids");
+        assert_string_equal(findings.warnings->next->next->path, "metadata/carrel/limits/io_read_bps");
+}
+
+static void
+knows_names_that_must_not_pass(void **state)
+{
+        static const struct { const char *name; bool is_denied; } rows[] = {
+                { "AWS_SECRET_ACCESS_KEY", true }, { "npm_token", true }, { "DB_PASSWORD", true }, { "MY_CREDENTIALS", true },
+                { "PRIVATE_X", true }, { "MONKEY", true }, { "LD_PRELOAD", true }, { "ld_library_path", true }, { "BASH_ENV", true },
+                { "env", true }, { "IFS", true }, { "PYTHONSTARTUP", true }, { "NODE_OPTIONS", true }, { "GCONV_PATH", true },
+                { "NODE_ENV", false }, { "DEBUG", false }, { "ENVIRONMENT", false }, { "LD", false }, { "BUILD_ID", false }, { "", false },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+                if (authorise_name_is_denied(rows[i].name) != rows[i].is_denied)
+                        fail_msg("%s", rows[i].name);
+}
+
+static void
+knows_private_names(void **state)
+{
+        static const struct { const char *host; bool is_private; } rows[] = {
+                { "localhost", true }, { "a.localhost", true }, { "printer.local", true }, { "metadata.google.internal", true },
+                { "x.localdomain", true }, { "nas.home.arpa", true }, { "HOME.ARPA.", true }, { "a.INTERNAL.", true },
+                { "notlocalhost", false }, { "internal.example.com", false }, { "arpa", false }, { "myinternal", false }, { "", false },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+                if (authorise_host_is_private(rows[i].host) != rows[i].is_private)
+                        fail_msg("%s", rows[i].host);
+}
+
+int
+main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(refuses_with_place_and_reason),
+                cmocka_unit_test(permits_what_the_host_says),
+                cmocka_unit_test(finds_everything_at_once),
+                cmocka_unit_test(narrows_in_a_copy),
+                cmocka_unit_test(names_each_limit_it_cannot_hold),
+                cmocka_unit_test(knows_names_that_must_not_pass),
+                cmocka_unit_test(knows_private_names),
+        };
+        int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+        arena_fini(&arena);
+        return failed;
+}
