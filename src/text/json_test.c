@@ -98,7 +98,7 @@ reads_numbers_exactly(void **state)
         }
 }
 
-#define BYTES(text) text, sizeof text - 1
+#define BYTES(text) (text), sizeof(text) - 1
 
 static void
 refuses_what_is_no_json(void **state)
