@@ -293,15 +293,19 @@ own_dir_find(const struct view *v, const char *v1_name, char *ret_dir, char *ret
         char dir[FACTS_PATH_MAX];
         struct slice own;
         bool is_inside, is_found = false;
+        unsigned fits = 0;
 
         if (!own_path_find(v, v1_name, &own))
                 return false;
+        for (size_t i = 0; i < v->mount_count; i++)
+                fits += mount_fits(&v->mounts[i], v1_name);
         for (size_t i = 0; i < v->mount_count; i++) {
                 const struct cgroup_mount *m = &v->mounts[i];
 
                 if (!mount_fits(m, v1_name) || !mount_own_dir(m, own, dir, &is_inside))
                         continue;
-                is_inside = is_inside && v->probe->exists(v->probe->data, dir);
+                if (fits > 1)                   /* a question costs a microsecond: not asked where nothing can be chosen */
+                        is_inside = is_inside && v->probe->exists(v->probe->data, dir);
                 if (is_found && !is_inside)
                         continue;
                 is_found = true;
@@ -325,6 +329,11 @@ v1_parent_find(const struct view *v, const char *name, char *ret)
                 return false;
         if (v->probe->is_writable(v->probe->data, ret))
                 return true;
+        if (strcmp(ret, mount) != 0 && !v->probe->exists(v->probe->data, ret) &&
+            v->probe->is_writable(v->probe->data, mount)) {
+                memcpy(ret, mount, sizeof mount);
+                return true;
+        }
         ret[0] = '\0';
         return false;
 }
@@ -352,20 +361,26 @@ v1_read(struct cgroup_facts *ret, const struct view *v)
 
 /* ---- v2 ------------------------------------------------------------------------------------------------ */
 
-/* Would a new group below have this file? Looks at a group that has the witness; `otherwise` if there is none. */
+/* A group that has the witness, to be looked at in place of the one we have yet to make; NULL if there is none. */
+static const char *
+v2_example_find(const struct view *v, const struct v2 *v2, const char *witness, char dir[FACTS_PATH_MAX])
+{
+        if (!(v2->is_real_root && strcmp(v2->own, v2->mount) == 0) && dir_has(v->probe, v2->own, witness))
+                return v2->own;
+        for (size_t i = 0; i < sizeof neighbours / sizeof *neighbours; i++)
+                if (dir_has(v->probe, path_join(dir, v2->mount, neighbours[i]), witness))
+                        return dir;
+        return NULL;
+}
+
+/* Would a new group below have this file? `otherwise` where there is no example. */
 static bool
 v2_would_have(const struct view *v, const struct v2 *v2, const char *witness, const char *file, bool otherwise)
 {
-        char dir[FACTS_PATH_MAX];
+        char room[FACTS_PATH_MAX];
+        const char *example = v2_example_find(v, v2, witness, room);
 
-        if (dir_has(v->probe, v2->own, witness) && !(v2->is_real_root && strcmp(v2->own, v2->mount) == 0))
-                return dir_has(v->probe, v2->own, file);
-        for (size_t i = 0; i < sizeof neighbours / sizeof *neighbours; i++) {
-                path_join(dir, v2->mount, neighbours[i]);
-                if (dir_has(v->probe, dir, witness))
-                        return dir_has(v->probe, dir, file);
-        }
-        return otherwise;
+        return example ? dir_has(v->probe, example, file) : otherwise;
 }
 
 static bool
@@ -398,12 +413,13 @@ static bool
 v2_weigh(const struct view *v, const struct v2 *v2, const char *dir, unsigned wanted, struct candidate *ret)
 {
         bool is_root_group = v2->is_real_root && strcmp(dir, v2->mount) == 0;
-        unsigned on = mask_read(v->probe, dir, "cgroup.subtree_control");
+        unsigned on;
 
-        *ret = (struct candidate){ .mask = mask_read(v->probe, dir, "cgroup.controllers") & wanted };
-        ret->must_enable = (ret->mask & ~on) != 0;
+        *ret = (struct candidate){ .mask = wanted ? mask_read(v->probe, dir, "cgroup.controllers") & wanted : 0 };
         if (ret->mask == 0)
                 return false;
+        on = mask_read(v->probe, dir, "cgroup.subtree_control");
+        ret->must_enable = (ret->mask & ~on) != 0;
         if (is_root_group || on != 0)
                 return true;
         return v2_is_ours_alone(v->probe, dir, &ret->must_leave);
@@ -419,6 +435,9 @@ enable_add(struct cgroup_facts *ret, const char *dir)
 static void
 v2_take(struct cgroup_facts *ret, const struct view *v, const struct v2 *v2, const char *dir, unsigned mask)
 {
+        char room[FACTS_PATH_MAX];
+        const char *example;
+
         (void)snprintf(ret->unified, sizeof ret->unified, "%s", dir);
         for (unsigned i = 0; i < CGROUP_CONTROLLER_MAX; i++) {
                 struct cgroup_place *place = &ret->place[i];
@@ -436,8 +455,9 @@ v2_take(struct cgroup_facts *ret, const struct view *v, const struct v2 *v2, con
                 ret->place[CGROUP_MEMORY].is_swap_limited =
                         v2_would_have(v, v2, "memory.current", "memory.swap.max",
                                       v->probe->exists(v->probe->data, "/proc/swaps"));
-        ret->has_kill = v2_would_have(v, v2, "cgroup.events", "cgroup.kill", v->probe->release >= 5014);
-        ret->has_freeze = v2_would_have(v, v2, "cgroup.events", "cgroup.freeze", v->probe->release >= 5002);
+        example = v2_example_find(v, v2, "cgroup.events", room);
+        ret->has_kill = example ? dir_has(v->probe, example, "cgroup.kill") : v->probe->release >= 5014;
+        ret->has_freeze = example ? dir_has(v->probe, example, "cgroup.freeze") : v->probe->release >= 5002;
 }
 
 /* As root: `carrel` under the real root where somebody made it, else the real root, where processes may stay. */
@@ -448,8 +468,8 @@ v2_take_root(struct cgroup_facts *ret, const struct view *v, const struct v2 *v2
         struct candidate root, below;
         bool holds_us;
 
-        if (!v->probe->is_root || !v2->is_real_root || !v2_may_make(v->probe, v2->mount) ||
-            !v2_weigh(v, v2, v2->mount, wanted, &root))
+        if (!v->probe->is_root || !v2->is_real_root || wanted == 0 ||
+            !v2_weigh(v, v2, v2->mount, wanted, &root) || !v2_may_make(v->probe, v2->mount))
                 return false;
         if (root.must_enable)
                 enable_add(ret, v2->mount);

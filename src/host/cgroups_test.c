@@ -148,6 +148,9 @@ static const struct layout layouts[] = {
           "34 31 0:34 /docker/abc /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n",
           "w /sys/fs/cgroup/memory\nr /sys/fs/cgroup/memory/memory.limit_in_bytes\nw /sys/fs/cgroup/pids\n",
           "memory 1 /sys/fs/cgroup/memory\npids 1 /sys/fs/cgroup/pids\n" },
+        { "v1, our own group is not to be seen where it should be", true, 5010,
+          "4:memory:/gone\n", V1(33, "memory", "memory"),
+          "w /sys/fs/cgroup/memory\nr /sys/fs/cgroup/memory/memory.limit_in_bytes\n", "memory 1 /sys/fs/cgroup/memory\n" },
         { "mount points with blanks, optional fields, a second mount that shows more", true, 5010,
           "4:memory:/box\n",
           "33 31 0:33 /elsewhere /mnt/part rw shared:3 master:1 - cgroup cgroup rw,memory\n"
