@@ -431,13 +431,21 @@ run_and_print(struct printing *p, const struct node *test, const struct node *de
 }
 
 static int
+no_cases(struct error *e)
+{
+        (void)fail_at(e, ERROR_SCHEMA_INVALID, "cases", "missing", "a case file has a list of cases");
+        error_hint(e, "test/conform/aip36.yaml shows the form: cases: [{id, rule, in, expect}].");
+        return -1;
+}
+
+static int
 run_all(const struct node *root, bool is_json, struct error *e)
 {
         const struct node *cases = node_find(root, "cases");
         struct printing p = { .is_json = is_json };
 
         if (!cases || cases->kind != NODE_LIST)
-                return fail_at(e, ERROR_SCHEMA_INVALID, "cases", "missing", "a case file has a list of cases");
+                return no_cases(e);
         json_init(&p.json, true);
         json_open_map(&p.json);
         json_key(&p.json, "cases");
