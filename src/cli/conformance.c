@@ -267,7 +267,7 @@ run_manifest(struct run *r, enum manifest_kind kind, struct error *e)
         int stage = stage_word ? verdict_stage_find(text_of(stage_word)) : VERDICT_VALIDATE;
         struct ref_manifest_file file = { .name = "in", .kind = kind, .bytes = text_of(in), .len = in ? in->len : 0 };
         struct ref_places places;
-        struct verdict_host host;
+        struct verdict_host host = { .rules = NULL };
         struct json_writer w;
         struct verdict v;
 
@@ -315,7 +315,7 @@ run_register(struct run *r, struct error *e)
 {
         const struct host_ability none = { .tier = NULL };
         const struct node *in = node_find(r->test, "in");
-        struct verdict_host host;
+        struct verdict_host host = { .rules = NULL };
         struct ref_places places;
 
         if (host_of(r->o->arena, r->defaults, node_find(r->test, "host"), &places, &host, e) < 0)

@@ -40,6 +40,7 @@ print_as_json(const struct host_rules *rules)
 
         json_init(&w, true);
         json_open_map(&w);
+        /* lint: rules are there where load() succeeded */
         json_member_text(&w, "trust", rules->is_trusted ? "trusted" : "untrusted");
         json_key(&w, "providers");
         json_open_list(&w);
@@ -68,6 +69,7 @@ print_abilities(const struct host_provider *p, size_t first, size_t last, bool w
 static int
 print_as_text(const struct host_rules *rules)
 {
+        /* lint: rules are there where load() succeeded */
         (void)printf("Manifests are %s on this host.\n", rules->is_trusted ? "trusted" : "not trusted");
         for (size_t i = 0; i < rules->providers.count; i++) {
                 const struct host_provider *p = &rules->providers.items[i];
@@ -104,7 +106,7 @@ cmd_providers(int argc, char **argv)
         const char *host_name = NULL;
         bool is_json = false;
         const struct option_row rows[] = { { "--host", &host_name, NULL }, { "--json", NULL, &is_json } };
-        struct host_file host;
+        struct host_file host = { .rules = NULL };
         struct arena arena;
         struct error e;
         size_t count;

@@ -14,10 +14,10 @@ static struct findings findings;
 static int
 judge(const char *host, const char *block, const struct spec **ret, struct error *e)
 {
-        const struct node *tree;
-        struct host_rules *rules;
+        const struct node *tree = NULL;
+        struct host_rules *rules = NULL;
         struct manifest m;
-        struct spec *spec;
+        struct spec *spec = NULL;
 
         arena_fini(&arena);
         arena_init(&arena, 8u << 20);

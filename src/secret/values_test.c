@@ -82,7 +82,7 @@ static void
 refuses_bad_lines_without_saying_them(void **state)
 {
         static const struct { const char *bytes; size_t len; } rows[] = {
-#define ROW(text) { text, sizeof text - 1 }
+#define ROW(text) { (text), sizeof(text) - 1 }
                 ROW("ab=\n"), ROW("CANARY\n"), ROW("ab=CANARY\r\n"), ROW("ab=CAN\0ARY\n"), ROW("AB=CANARY\n"), ROW("=CANARY\n"),
                 ROW("ab=CANARY\nab=CANARY\n"), ROW("ab =CANARY\n"), ROW(" ab=CANARY\n"),
 #undef ROW
