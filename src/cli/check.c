@@ -131,28 +131,40 @@ load_host(struct arena *arena, const struct checking *c, struct host_file *ret, 
         return host_file_load(arena, c->host_name, &real, false, ret, e);
 }
 
+/* From resolve on, the host has a say: its rules, and the directory that references start from. */
 static int
-check(struct arena *arena, const struct checking *c, int *ret_status, struct error *e)
+check_with_host(struct arena *arena, const struct checking *c, const struct ref_manifest_file *file, const char *workspace,
+                int *ret_status, struct error *e)
 {
-        const char *workspace = workspace_of(arena, c);
-        scoped_fd int dir = -1;
-        struct ref_manifest_file file;
+        scoped_fd int dir = open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
         struct ref_places places;
         struct host_file rules;
         struct verdict_host host;
 
-        if (!workspace)
-                return fail(e, ERROR_NO_MEMORY, "no memory for a path");
-        if ((c->file ? ref_manifest_open(arena, c->file, &file, e) : ref_manifest_find(arena, workspace, &file, e)) < 0)
-                return -1;
-        dir = open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (dir < 0)
                 return fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, errno, "the workspace \"%.200s\" cannot be opened", workspace);
         if (load_host(arena, c, &rules, e) < 0)
                 return c->host_name ? error_wrap(e, "host file %.200s", c->host_name) : -1;
         places = (struct ref_places){ .workspace = dir, .host = rules.tree };
         host = (struct verdict_host){ rules.rules, ref_places_reader(&places), (int64_t)time(NULL) };
-        *ret_status = judge_and_print(arena, c, &file, &host, e);
+        *ret_status = judge_and_print(arena, c, file, &host, e);
+        return 0;
+}
+
+/* Up to validate nothing is opened but the manifest itself (AIP-36 rule 5). */
+static int
+check(struct arena *arena, const struct checking *c, int *ret_status, struct error *e)
+{
+        const char *workspace = workspace_of(arena, c);
+        struct ref_manifest_file file;
+
+        if (!workspace)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a path");
+        if ((c->file ? ref_manifest_open(arena, c->file, &file, e) : ref_manifest_find(arena, workspace, &file, e)) < 0)
+                return -1;
+        if (c->stage >= VERDICT_RESOLVE)
+                return check_with_host(arena, c, &file, workspace, ret_status, e);
+        *ret_status = judge_and_print(arena, c, &file, NULL, e);
         return 0;
 }
 
