@@ -36,7 +36,7 @@ host_file_local_ability(const struct host_facts *facts)
                 .egress = HOST_EGRESS_CLOSED,   /* no gate: the door stays shut */
                 .is_isolated = has_namespaces && facts->has_seccomp,
                 .can_mount = true,
-                .can_pause = facts->cgroup.has_freeze || facts->cgroup.freezer[0] != '\0',
+                .can_pause = false,             /* one command and its end: there is nothing to pause */
                 .caps_time = true,
                 .caps_memory = can_limit(facts, CGROUP_MEMORY),
                 .caps_cpu = true,               /* counted by control group, else by RLIMIT_CPU and a subreaper */
