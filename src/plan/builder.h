@@ -1,0 +1,40 @@
+/*
+ * plan/builder.h - a plan under construction: what the parts of the room share while they add steps.
+ */
+#ifndef CARREL_PLAN_BUILDER_H
+#define CARREL_PLAN_BUILDER_H
+
+#include "plan/plan.h"
+
+struct builder {
+        struct arena *arena;
+        const struct spec *spec;
+        const struct host_facts *facts;
+        const struct plan_request *request;
+        struct findings *findings;
+        struct step *steps;
+        size_t count, room;
+        struct step scratch;           /* filled in vain once the builder is full */
+        struct plan *plan;
+        bool is_full;                  /* more than PLAN_STEPS_MAX steps or no memory */
+};
+
+/* Adds a step and gives it for further filling; answers a scratch step once the builder is full. Never NULL. */
+struct step *builder_add(struct builder *b, enum step_op op, const char *path, const char *why);
+
+/* Is this defence switched on? Always true in the shipped program. */
+bool builder_has(const struct builder *b, enum plan_layer layer);
+
+/* A formatted string in the builder's arena; "" once memory is out (and the builder full). */
+const char *builder_text(struct builder *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The parts, in the order plan_build() calls them. */
+void builder_limits(struct builder *b);      /* limits.c: groups and what cannot be enforced; HOST */
+void builder_sources(struct builder *b);     /* mounts.c: placeholders, mapped trees; HOST */
+void builder_spawn(struct builder *b);       /* spawn.c: namespaces, ids, names; end of HOST, start of BOX */
+void builder_root(struct builder *b);        /* root.c: the new root, /etc, /dev, /proc; BOX */
+void builder_mounts(struct builder *b);      /* mounts.c: the manifest's mounts and tools; BOX */
+void builder_enter(struct builder *b);       /* root.c: pivot, seal; BOX */
+void builder_harden(struct builder *b);      /* harden.c: GUEST */
+
+#endif

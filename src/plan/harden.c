@@ -1,0 +1,80 @@
+/*
+ * plan/harden.c - what pid 1 of the box does to itself before any payload runs; every payload inherits it.
+ *
+ * Room: plan (deciding, pure). Touches: nothing.
+ * Theory: the order is forced. Landlock needs no_new_privs, ids must change while capabilities last, and the filter
+ * comes last because it takes the calls the other steps need.
+ */
+#include <string.h>
+#include <sys/resource.h>
+
+#include "plan/builder.h"
+
+static void
+rlimit(struct builder *b, int resource, uint64_t value, const char *why)
+{
+        struct step *s;
+
+        if (value == SPEC_UNSET || !builder_has(b, LAYER_RLIMITS))
+                return;
+        s = builder_add(b, STEP_RLIMIT, "", why);
+        s->number = (uint64_t)resource;
+        s->number2 = value;
+}
+
+static void
+allow(struct builder *b, const char *path, enum step_access access, const char *why)
+{
+        builder_add(b, STEP_LANDLOCK_ALLOW, path, why)->number = access;
+}
+
+static void
+landlock(struct builder *b)
+{
+        static const char *const writable[] = { "/tmp", "/var/tmp", "/run", "/dev/shm", PLAN_HOME };
+        static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/pts" };
+
+        if (!builder_has(b, LAYER_LANDLOCK))
+                return;
+        allow(b, "/", ACCESS_READ, "everything that is mounted may be read");
+        allow(b, "/proc", ACCESS_PROC, "a process may adjust itself");
+        for (size_t i = 0; i < sizeof writable / sizeof *writable; i++)
+                allow(b, writable[i], ACCESS_WRITE, "private");
+        for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
+                allow(b, devices[i], ACCESS_DEVICE, "harmless");
+        for (size_t i = 0; i < b->request->mount_count; i++)
+                if (!b->request->mounts[i].is_read_only)
+                        allow(b, b->request->mounts[i].at, ACCESS_WRITE, "mounts: read-write");
+        builder_add(b, STEP_LANDLOCK, "", "a second wall behind the mounts")->number = b->facts->landlock_abi;
+}
+
+static void
+identity(struct builder *b)
+{
+        struct step *s;
+
+        if (!builder_has(b, LAYER_IDENTITY))
+                return;
+        s = builder_add(b, STEP_IDENTITY, "", "an ordinary user inside, with no way back");
+        s->number = PLAN_UID;
+        s->number2 = PLAN_GID;
+}
+
+void
+builder_harden(struct builder *b)
+{
+        rlimit(b, RLIMIT_CORE, 0, "no core file and no core helper");
+        rlimit(b, RLIMIT_NOFILE, b->spec->limits.open_files, "limits.open_files");
+        rlimit(b, RLIMIT_NPROC, b->spec->limits.pids, "limits.pids, counted in the box's own user namespace");
+        identity(b);
+        if (builder_has(b, LAYER_NO_NEW_PRIVS))
+                (void)builder_add(b, STEP_NO_NEW_PRIVS, "", "set-id programs gain nothing");
+        if (builder_has(b, LAYER_HIDE))
+                (void)builder_add(b, STEP_HIDE, "", "pid 1 shares the payload's uid and must stay out of its reach");
+        landlock(b);
+        if (builder_has(b, LAYER_CAPS))
+                (void)builder_add(b, STEP_DROP_CAPS, "", "nothing inside needs a capability");
+        if (builder_has(b, LAYER_FILTER))
+                builder_add(b, STEP_FILTER, "", "fewer ways into the kernel")->number =
+                        b->spec->carrel.unix_sockets == SPEC_UNIX_OFF ? STEP_FILTER_NO_UNIX : STEP_FILTER_DEFAULT;
+}

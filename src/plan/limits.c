@@ -1,0 +1,252 @@
+/*
+ * plan/limits.c - which control groups a box is born in, and which limits this host cannot keep.
+ *
+ * Room: plan (deciding, pure). Touches: nothing.
+ * Theory: v1, v2 and hybrid hosts differ in where a limit is written and how it is spelt; that difference is
+ * a table here and nowhere else. A controller's group is made once even where several controllers share a
+ * hierarchy. A limit whose controller is absent warns by name (AIP-36 principle 7) and never fails silently.
+ */
+#include "plan/builder.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { IO_DEVICES_MAX = 1 };
+
+static const char *
+group_of(struct builder *b, enum cgroup_controller c)
+{
+        return builder_text(b, "%s/carrel-%s", b->facts->cgroup.place[c].parent, b->request->id);
+}
+
+static bool
+has_place(const struct builder *b, enum cgroup_controller c)
+{
+        return b->facts->cgroup.place[c].version != 0 && builder_has(b, LAYER_LIMITS);
+}
+
+static bool
+is_made(const struct builder *b, const char *dir)
+{
+        for (size_t i = 0; i < b->count; i++)
+                if (b->steps[i].op == STEP_CGROUP_MAKE && strcmp(b->steps[i].path, dir) == 0)
+                        return true;
+        return false;
+}
+
+static void
+make_group(struct builder *b, const char *dir, const char *why)
+{
+        if (!is_made(b, dir))
+                (void)builder_add(b, STEP_CGROUP_MAKE, dir, why);
+}
+
+static void
+limit(struct builder *b, enum cgroup_controller c, const char *v1_file, const char *v2_file, uint64_t value,
+      const char *why)
+{
+        bool is_v2 = b->facts->cgroup.place[c].version == 2;
+        struct step *s;
+
+        make_group(b, group_of(b, c), why);
+        s = builder_add(b, STEP_CGROUP_LIMIT, builder_text(b, "%s/%s", group_of(b, c), is_v2 ? v2_file : v1_file), why);
+        s->text = builder_text(b, "%" PRIu64, value);
+        s->text_len = strlen(s->text);
+}
+
+static void
+warn_unenforceable(struct builder *b, const char *field, const char *because)
+{
+        char name[64];
+
+        (void)snprintf(name, sizeof name, "limit_unenforceable:%s", field);
+        findings_warn(b->findings, name, "", 0, 0, "%s is not enforced on this host: %s", field, because);
+}
+
+static const char *
+no_group_because(const struct builder *b)
+{
+        return b->facts->cgroup.why_none ? b->facts->cgroup.why_none : "its control group controller is not available here";
+}
+
+static void
+plan_memory(struct builder *b)
+{
+        uint64_t mib = b->spec->limits.memory_mb;
+        struct step *s;
+
+        if (mib == SPEC_UNSET)
+                return;
+        if (!has_place(b, CGROUP_MEMORY)) {
+                warn_unenforceable(b, "memory_mb", no_group_because(b));
+                return;
+        }
+        if (mib > UINT64_MAX >> 21)
+                mib = UINT64_MAX >> 21;
+        limit(b, CGROUP_MEMORY, "memory.limit_in_bytes", "memory.max", mib << 20, "limits.memory_mb");
+        if (b->facts->cgroup.place[CGROUP_MEMORY].is_swap_limited)
+                limit(b, CGROUP_MEMORY, "memory.memsw.limit_in_bytes", "memory.swap.max",
+                      b->facts->cgroup.place[CGROUP_MEMORY].version == 2 ? 0 : mib << 20, "no swap past the limit");
+        if (b->facts->cgroup.place[CGROUP_MEMORY].version == 2)
+                limit(b, CGROUP_MEMORY, "", "memory.oom.group", 1, "out of memory ends the whole box, not a part of it");
+        s = builder_add(b, STEP_CGROUP_WATCH,
+                        builder_text(b, "%s/%s", group_of(b, CGROUP_MEMORY),
+                                     b->facts->cgroup.place[CGROUP_MEMORY].version == 2 ? "memory.events"
+                                                                                        : "memory.oom_control"),
+                        "tells a memory kill from another");
+        s->number = b->facts->cgroup.place[CGROUP_MEMORY].version == 2 ? WATCH_MEMORY_EVENTS : WATCH_OOM_CONTROL;
+        b->plan->counts_oom = true;
+}
+
+static void
+plan_pids(struct builder *b)
+{
+        if (b->spec->limits.pids == SPEC_UNSET)
+                return;
+        if (has_place(b, CGROUP_PIDS))
+                limit(b, CGROUP_PIDS, "pids.max", "pids.max", b->spec->limits.pids + 1, "limits.pids, and pid 1 of the box");
+        /* RLIMIT_NPROC inside the box's own user namespace caps tasks as well (harden.c), so nothing to warn of. */
+}
+
+static void
+plan_cpu_share(struct builder *b)
+{
+        uint64_t millicores = b->spec->limits.cpu_millicores;
+        const struct cgroup_place *place = &b->facts->cgroup.place[CGROUP_CPU];
+        struct step *s;
+
+        if (millicores == SPEC_UNSET)
+                return;
+        if (!has_place(b, CGROUP_CPU) || place->is_limited) {
+                warn_unenforceable(b, "cpu_millicores", place->version != 0 ? "this kernel has no CPU quota" : no_group_because(b));
+                return;
+        }
+        make_group(b, group_of(b, CGROUP_CPU), "limits.cpu_millicores");
+        s = builder_add(b, STEP_CGROUP_LIMIT,
+                        builder_text(b, "%s/%s", group_of(b, CGROUP_CPU), place->version == 2 ? "cpu.max" : "cpu.cfs_quota_us"),
+                        "limits.cpu_millicores");
+        s->text = place->version == 2 ? builder_text(b, "%" PRIu64 " 100000", millicores * 100)
+                                      : builder_text(b, "%" PRIu64, millicores * 100);
+        s->text_len = strlen(s->text);
+}
+
+static void
+plan_cpu_time(struct builder *b)
+{
+        const struct cgroup_facts *cgroup = &b->facts->cgroup;
+        struct step *s;
+
+        if (b->spec->limits.cpu_ms == SPEC_UNSET)
+                return;
+        if (!has_place(b, CGROUP_CPUACCT)) {
+                b->plan->cpu = PLAN_CPU_RLIMIT;
+                warn_unenforceable(b, "cpu_ms", "without a control group CPU time is capped for each process, in whole seconds, not for the tree");
+                return;
+        }
+        b->plan->cpu = PLAN_CPU_GROUP;
+        make_group(b, group_of(b, CGROUP_CPUACCT), "limits.cpu_ms");
+        s = builder_add(b, STEP_CGROUP_WATCH,
+                        builder_text(b, "%s/%s", group_of(b, CGROUP_CPUACCT),
+                                     cgroup->place[CGROUP_CPUACCT].version == 2 ? "cpu.stat" : "cpuacct.usage"),
+                        "counts the CPU time of the whole tree");
+        s->number = cgroup->place[CGROUP_CPUACCT].version == 2 ? WATCH_CPU_STAT : WATCH_CPU_NS;
+}
+
+static void
+plan_io(struct builder *b)
+{
+        static const char *const fields[] = { "io_read_bps", "io_write_bps" };
+        const uint64_t values[] = { b->spec->limits.io_read_bps, b->spec->limits.io_write_bps };
+
+        for (size_t i = 0; i < 2; i++) {
+                const struct cgroup_place *place = &b->facts->cgroup.place[CGROUP_IO];
+                struct step *s;
+
+                if (values[i] == SPEC_UNSET)
+                        continue;
+                if (!has_place(b, CGROUP_IO)) {
+                        warn_unenforceable(b, fields[i], no_group_because(b));
+                        continue;
+                }
+                for (size_t d = 0; d < b->facts->disk_count; d++) {
+                        const char *file = place->version == 2 ? "io.max"
+                                           : i == 0            ? "blkio.throttle.read_bps_device"
+                                                               : "blkio.throttle.write_bps_device";
+
+                        make_group(b, group_of(b, CGROUP_IO), fields[i]);
+                        s = builder_add(b, STEP_CGROUP_LIMIT, builder_text(b, "%s/%s", group_of(b, CGROUP_IO), file), fields[i]);
+                        s->text = place->version == 2
+                                          ? builder_text(b, "%s %s=%" PRIu64, b->facts->disks[d], i == 0 ? "rbps" : "wbps", values[i])
+                                          : builder_text(b, "%s %" PRIu64, b->facts->disks[d], values[i]);
+                        s->text_len = strlen(s->text);
+                }
+                if (b->facts->disk_count == 0)
+                        warn_unenforceable(b, fields[i], "no block device was found to hold it to");
+        }
+}
+
+/* A group in the unified hierarchy even where no controller lives there: cgroup.kill ends a tree at once. */
+static void
+plan_unified(struct builder *b)
+{
+        const struct cgroup_facts *cgroup = &b->facts->cgroup;
+
+        if (cgroup->unified[0] != '\0' && cgroup->has_kill && builder_has(b, LAYER_LIMITS) && b->count > 0)
+                make_group(b, builder_text(b, "%s/carrel-%s", cgroup->unified, b->request->id), "cgroup.kill ends the tree at once");
+}
+
+static void
+plan_enable(struct builder *b)
+{
+        const struct cgroup_facts *cgroup = &b->facts->cgroup;
+        bool is_v2 = cgroup->place[CGROUP_MEMORY].version == 2 || cgroup->place[CGROUP_PIDS].version == 2;
+
+        if (!is_v2 || !builder_has(b, LAYER_LIMITS))
+                return;
+        if (cgroup->must_leave)
+                (void)builder_add(b, STEP_CGROUP_LEAVE, builder_text(b, "%s/carrel-runtime", cgroup->unified),
+                                  "a group that holds processes cannot limit children");
+        for (size_t i = 0; i < cgroup->enable_count; i++) {
+                static const char controllers[] = "+memory +pids +cpu +io";
+                struct step *s = builder_add(b, STEP_CGROUP_ENABLE,
+                                             builder_text(b, "%s/cgroup.subtree_control", cgroup->enable[i]),
+                                             "controllers for the box's group");
+
+                s->text = controllers;
+                s->text_len = sizeof controllers - 1;
+        }
+}
+
+static void
+plan_join(struct builder *b)
+{
+        size_t made = b->count;
+
+        for (size_t i = 0; i < made; i++) {
+                struct step *s;
+                const char *dir = b->steps[i].path;
+
+                if (b->steps[i].op != STEP_CGROUP_MAKE)
+                        continue;
+                s = builder_add(b, STEP_CGROUP_JOIN, dir, "the box is born inside its limits");
+                if (strncmp(dir, b->facts->cgroup.unified, strlen(b->facts->cgroup.unified)) == 0 &&
+                    b->facts->cgroup.unified[0] != '\0')
+                        s->flags |= STEP_UNIFIED;
+        }
+}
+
+void
+builder_limits(struct builder *b)
+{
+        if (b->request->lease_path)
+                (void)builder_add(b, STEP_LEASE, b->request->lease_path, "what a killed runtime leaves is collected by the next start");
+        plan_enable(b);
+        plan_memory(b);
+        plan_pids(b);
+        plan_cpu_share(b);
+        plan_cpu_time(b);
+        plan_io(b);
+        plan_unified(b);
+        plan_join(b);
+}

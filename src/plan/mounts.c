@@ -1,0 +1,217 @@
+/*
+ * plan/mounts.c - the manifest's mounts and the host's tools, and the names in them that stay as they are.
+ *
+ * Room: plan (deciding, pure). Touches: nothing.
+ * Theory: outer mounts come before what is mounted beneath them. A read-only mount is an overlay, through which
+ * a socket of the host cannot be connected to; where something is mounted beneath the source, each of those
+ * gets an overlay of its own. A writable mount is a bind; host sockets found in it are hidden, protected names
+ * are bound read-only over themselves and their parents pinned, so that none can be renamed away (B15).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/builder.h"
+
+static const struct plan_source *
+source_of(const struct builder *b, const struct plan_mount *m)
+{
+        return &b->request->sources[m->source];
+}
+
+static bool
+wants_overlay(const struct builder *b, const struct plan_mount *m)
+{
+        return m->is_read_only && !m->is_tool && source_of(b, m)->is_directory && builder_has(b, LAYER_OVERLAY) &&
+               builder_has(b, LAYER_READ_ONLY);
+}
+
+/* -- HOST ----------------------------------------------------------------------------------------------------- */
+
+static void
+plan_tree(struct builder *b, const struct plan_mount *m)
+{
+        const struct plan_source *source = source_of(b, m);
+        struct step *s = builder_add(b, STEP_TREE, m->at, "ids outside and inside are mapped, so files keep their owner");
+
+        s->source = m->source;
+        s->number = source->owner_uid;
+        s->number2 = source->owner_gid;
+        s->flags |= STEP_RECURSIVE;
+}
+
+static void
+plan_placeholder(struct builder *b, int source, const struct plan_protect *p)
+{
+        struct step *s;
+
+        if (p->state != PROTECT_MISSING)
+                return;
+        s = builder_add(b, STEP_PLACEHOLDER, p->path, p->why);
+        s->source = source;
+        s->text = b->request->sources[source].host_path;
+        s->text_len = strlen(s->text);
+        if (p->wants_directory)
+                s->flags |= STEP_DIRECTORY;
+}
+
+static bool
+is_protecting(const struct builder *b, const struct plan_mount *m)
+{
+        return !m->is_read_only && builder_has(b, LAYER_PROTECT);
+}
+
+void
+builder_sources(struct builder *b)
+{
+        for (size_t i = 0; i < b->request->mount_count; i++) {
+                const struct plan_mount *m = &b->request->mounts[i];
+                const struct plan_source *source = source_of(b, m);
+
+                for (size_t p = 0; is_protecting(b, m) && p < source->protect_count; p++)
+                        plan_placeholder(b, m->source, &source->protect[p]);
+                if (b->facts->is_privileged && !m->is_tool)
+                        plan_tree(b, m);
+        }
+}
+
+/* -- BOX ------------------------------------------------------------------------------------------------------ */
+
+static void
+plan_parents(struct builder *b, const char *at)
+{
+        for (const char *slash = strchr(at + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+                struct step *s = builder_add(b, STEP_DIR, builder_text(b, "%.*s", (int)(slash - at), at), "leads to a mount");
+
+                s->number = 0755;
+                s->flags |= STEP_OPTIONAL;
+        }
+}
+
+static void
+plan_target(struct builder *b, const struct plan_mount *m)
+{
+        struct step *s;
+
+        plan_parents(b, m->at);
+        if (source_of(b, m)->is_directory) {
+                s = builder_add(b, STEP_DIR, m->at, "a mount stands here");
+                s->number = 0755;
+        } else {
+                s = builder_add(b, STEP_FILE, m->at, "a mount stands here");
+                s->number = 0644;
+        }
+        s->flags |= STEP_OPTIONAL;
+}
+
+/* What a step takes: the source, where to find it again, and what must be found there. */
+static void
+plan_from(struct builder *b, struct step *s, const struct plan_mount *m)
+{
+        const struct plan_source *source = source_of(b, m);
+
+        s->source = m->source;
+        s->text = source->host_path;
+        s->text_len = strlen(s->text);
+        s->number = source->device;
+        s->number2 = source->inode;
+        s->flags |= STEP_RECURSIVE | (source->is_directory ? STEP_DIRECTORY : 0u);
+}
+
+static void
+plan_overlay(struct builder *b, const struct plan_mount *m)
+{
+        const struct plan_source *source = source_of(b, m);
+
+        plan_from(b, builder_add(b, STEP_OVERLAY, m->at, "mounts: read-only"), m);
+        for (size_t i = 0; i < source->submount_count; i++)
+                (void)builder_add(b, STEP_OVERLAY, builder_text(b, "%s/%s", m->at, source->submounts[i]),
+                                  "a mount beneath a read-only mount");
+}
+
+static void
+plan_bind(struct builder *b, const struct plan_mount *m)
+{
+        struct step *s = builder_add(b, STEP_BIND, m->at, m->is_tool ? "metadata.carrel.tools" : "mounts");
+
+        plan_from(b, s, m);
+        if (m->is_read_only && builder_has(b, LAYER_READ_ONLY))
+                s->flags |= STEP_READ_ONLY;
+        s->flags |= (builder_has(b, LAYER_NOSUID) ? 0u : STEP_SUID) | (builder_has(b, LAYER_NODEV) ? 0u : STEP_DEV);
+}
+
+static void
+hide_sockets(struct builder *b, const struct plan_mount *m)
+{
+        const struct plan_source *source = source_of(b, m);
+
+        if (wants_overlay(b, m))
+                return;
+        for (size_t i = 0; i < source->socket_count && builder_has(b, LAYER_OVERLAY); i++)
+                builder_add(b, STEP_MASK, builder_text(b, "%s/%s", m->at, source->sockets[i]), "a socket of the host")->flags |=
+                        STEP_OPTIONAL;
+}
+
+static bool
+has_pin(const struct builder *b, const char *path)
+{
+        for (size_t i = 0; i < b->count; i++)
+                if (b->steps[i].op == STEP_PIN && strcmp(b->steps[i].path, path) == 0)
+                        return true;
+        return false;
+}
+
+static void
+pin_parents(struct builder *b, const struct plan_mount *m, const char *relative)
+{
+        for (const char *slash = strchr(relative, '/'); slash; slash = strchr(slash + 1, '/')) {
+                const char *path = builder_text(b, "%s/%.*s", m->at, (int)(slash - relative), relative);
+
+                if (!has_pin(b, path))
+                        (void)builder_add(b, STEP_PIN, path, "the way to a protected name");
+        }
+}
+
+static void
+protect(struct builder *b, const struct plan_mount *m)
+{
+        const struct plan_source *source = source_of(b, m);
+
+        for (size_t i = 0; is_protecting(b, m) && i < source->protect_count; i++) {
+                const struct plan_protect *p = &source->protect[i];
+
+                pin_parents(b, m, p->path);
+                (void)builder_add(b, STEP_FREEZE, builder_text(b, "%s/%s", m->at, p->path), p->why);
+        }
+}
+
+static int
+by_path(const void *left, const void *right)
+{
+        const struct plan_mount *const *l = left, *const *r = right;
+
+        return strcmp((*l)->at, (*r)->at);
+}
+
+void
+builder_mounts(struct builder *b)
+{
+        size_t count = b->request->mount_count;
+        const struct plan_mount **sorted = arena_array(b->arena, const struct plan_mount *, count + 1);
+
+        if (!sorted) {
+                b->is_full = true;
+                return;
+        }
+        for (size_t i = 0; i < count; i++)
+                sorted[i] = &b->request->mounts[i];
+        qsort(sorted, count, sizeof(*sorted), by_path);
+        for (size_t i = 0; i < count; i++) {
+                plan_target(b, sorted[i]);
+                if (wants_overlay(b, sorted[i]))
+                        plan_overlay(b, sorted[i]);
+                else
+                        plan_bind(b, sorted[i]);
+                hide_sockets(b, sorted[i]);
+                protect(b, sorted[i]);
+        }
+}

@@ -1,0 +1,154 @@
+/*
+ * plan/plan.c - what will be done, step by step.
+ *
+ * Room: plan (deciding, pure). Touches: nothing.
+ * Theory: each part of the room adds its steps to one builder, in the order of the phases; refusals come first,
+ * so that nothing is planned for a host that cannot keep the promise.
+ */
+#include "plan/builder.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plan/pack.h"
+
+struct step *
+builder_add(struct builder *b, enum step_op op, const char *path, const char *why)
+{
+        struct step *s;
+
+        if (b->count == b->room || !path) {
+                b->is_full = true;
+                s = &b->scratch;
+        } else {
+                s = &b->steps[b->count++];
+        }
+        *s = (struct step){ .op = op, .source = STEP_NO_SOURCE, .path = path ? path : "", .text = "", .why = why };
+        return s;
+}
+
+bool
+builder_has(const struct builder *b, enum plan_layer layer)
+{
+        return (b->request->layers_off & layer) == 0;
+}
+
+const char *
+builder_text(struct builder *b, const char *fmt, ...)
+{
+        char text[4096];
+        va_list ap;
+        const char *copy;
+        int len;
+
+        va_start(ap, fmt);
+        len = vsnprintf(text, sizeof text, fmt, ap);
+        va_end(ap);
+        copy = len >= 0 && (size_t)len < sizeof text ? arena_text(b->arena, text) : NULL;
+        if (!copy)
+                b->is_full = true;
+        return copy ? copy : "";
+}
+
+struct need {
+        size_t offset;
+        const char *name, *what;
+};
+
+/* Without one of these a box would be weaker than it says: invariant one refuses. */
+static const struct need needs[] = {
+        { offsetof(struct host_facts, has_user_ns), "user_namespaces", "user namespaces" },
+        { offsetof(struct host_facts, has_seccomp), "seccomp", "system call filters (seccomp)" },
+        { offsetof(struct host_facts, has_mount_api), "mount_api", "the mount calls open_tree, move_mount, mount_setattr" },
+};
+
+static int
+refuse(struct error *e, const char *reason, const char *what)
+{
+        (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, "", reason, "this machine has no %s, and a sandbox needs them", what);
+        error_hint(e, "Run `carrel doctor`: it names what is missing and the command that mends it.");
+        return -1;
+}
+
+static int
+check_host(const struct host_facts *facts, struct error *e)
+{
+        for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+                if (!*(const bool *)((const char *)facts + needs[i].offset))
+                        return refuse(e, needs[i].name, needs[i].what);
+        if (facts->landlock_abi == 0)
+                return refuse(e, "landlock", "Landlock rules");
+        return 0;
+}
+
+static int
+check_egress(const struct spec *spec, struct error *e)
+{
+        if (spec->egress_count == 0)
+                return 0;
+        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, "network/egress", "no_gate",
+                      "network.egress names %zu destination%s, and this version cannot yet hold a sandbox to a list",
+                      spec->egress_count, spec->egress_count == 1 ? "" : "s");
+        e->line = spec->egress[0].line;
+        e->column = spec->egress[0].column;
+        return -1;
+}
+
+static void
+warn_groups(struct builder *b)
+{
+        if (!b->facts->is_privileged && b->facts->extra_group_count > 0)
+                findings_warn(b->findings, "groups_kept", "", 0, 0,
+                              "%u supplementary group%s of the caller cannot be dropped without privileges; "
+                              "group-readable files that are mounted stay readable",
+                              b->facts->extra_group_count, b->facts->extra_group_count == 1 ? "" : "s");
+}
+
+static const char *
+default_cwd(struct builder *b)
+{
+        const struct spec *spec = b->spec;
+        const char *base = PLAN_HOME;
+
+        for (size_t i = spec->mount_count; i-- > 0;)
+                if (spec->mounts[i].kind == SPEC_SOURCE_WORKSPACE)
+                        base = spec->mounts[i].at;
+        if (!spec->cwd)
+                return base;
+        return spec->cwd[0] == '/' ? spec->cwd : builder_text(b, "%s/%s", base, spec->cwd);
+}
+
+int
+plan_build(struct arena *arena, const struct spec *spec, const struct host_facts *facts,
+           const struct plan_request *request, const struct plan **ret, struct findings *findings, struct error *e)
+{
+        struct builder b = { .arena = arena, .spec = spec, .facts = facts, .request = request, .findings = findings,
+                             .room = PLAN_STEPS_MAX };
+
+        if (check_egress(spec, e) < 0 || check_host(facts, e) < 0)
+                return -1;
+        b.plan = arena_new(arena, struct plan);
+        b.steps = arena_array(arena, struct step, b.room);
+        if (!b.plan || !b.steps)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a plan");
+        warn_groups(&b);
+        builder_limits(&b);
+        builder_sources(&b);
+        builder_spawn(&b);
+        builder_root(&b);
+        builder_mounts(&b);
+        builder_enter(&b);
+        builder_harden(&b);
+        b.plan->id = request->id;
+        b.plan->cwd = default_cwd(&b);
+        b.plan->shell = spec->shell ? spec->shell : "/bin/sh";
+        b.plan->steps = b.steps;
+        b.plan->step_count = b.count;
+        b.plan->source_count = request->source_count;
+        if (b.is_full || arena_is_full(arena))
+                return fail(e, ERROR_QUOTA_EXCEEDED, "the plan needs more than %d steps or more memory than one may take",
+                            PLAN_STEPS_MAX);
+        *ret = b.plan;
+        return 0;
+}

@@ -1,0 +1,125 @@
+/*
+ * plan/print.c - a plan for people and for programs.
+ *
+ * Room: plan (deciding, pure). Touches: nothing.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plan/plan.h"
+
+enum { TEXT_SHOWN = 48 };
+
+static void
+write_step(struct json_writer *w, size_t index, const struct step *s)
+{
+        json_open_map(w);
+        json_member_int(w, "index", (int64_t)index);
+        json_member_text(w, "phase", step_phase_name(step_phase_of(s->op)));
+        json_member_text(w, "step", step_name(s->op));
+        if (s->path[0] != '\0')
+                json_member_text(w, "path", s->path);
+        if (s->source != STEP_NO_SOURCE)
+                json_member_int(w, "source", s->source);
+        if (s->text_len > 0) {
+                json_key(w, "text");
+                json_bytes(w, s->text, s->text_len);
+        }
+        if (s->number != 0) {
+                json_key(w, "number");
+                json_uint(w, s->number);
+        }
+        if (s->number2 != 0) {
+                json_key(w, "number2");
+                json_uint(w, s->number2);
+        }
+        if ((s->flags & STEP_READ_ONLY) != 0)
+                json_member_bool(w, "read_only", true);
+        if ((s->flags & STEP_RECURSIVE) != 0)
+                json_member_bool(w, "recursive", true);
+        json_member_text(w, "why", s->why);
+        json_member_text(w, "undo", step_undo(s->op));
+        json_close_map(w);
+}
+
+void
+plan_write_json(struct json_writer *w, const struct plan *plan)
+{
+        json_open_map(w);
+        json_member_text(w, "id", plan->id);
+        json_member_text(w, "cwd", plan->cwd);
+        json_member_text(w, "shell", plan->shell);
+        json_key(w, "steps");
+        json_open_list(w);
+        for (size_t i = 0; i < plan->step_count; i++)
+                write_step(w, i, &plan->steps[i]);
+        json_close_list(w);
+        json_close_map(w);
+}
+
+/* The text of a step on one line: cut, and control bytes shown as dots. */
+static void
+shorten(char *out, size_t room, const char *text, size_t len)
+{
+        size_t n = len < TEXT_SHOWN ? len : TEXT_SHOWN;
+        size_t used = 0;
+
+        for (size_t i = 0; i < n && used + 5 < room; i++)
+                out[used++] = (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '.' : text[i];
+        (void)snprintf(out + used, room - used, "%s", len > n ? "..." : "");
+}
+
+static const char *
+number_text(char *out, size_t room, const struct step *s)
+{
+        switch (s->op) {
+        case STEP_DIR:
+        case STEP_FILE:
+                (void)snprintf(out, room, "mode %04" PRIo64, s->number);
+                break;
+        case STEP_ROOT:
+        case STEP_TMPFS:
+                (void)snprintf(out, room, "%" PRIu64 " bytes", s->number);
+                break;
+        case STEP_SPAWN:
+                (void)snprintf(out, room, "flags 0x%" PRIx64, s->number);
+                break;
+        default:
+                if (s->number == 0 && s->number2 == 0)
+                        out[0] = '\0';
+                else if (s->number2 == 0)
+                        (void)snprintf(out, room, "%" PRIu64, s->number);
+                else
+                        (void)snprintf(out, room, "%" PRIu64 " %" PRIu64, s->number, s->number2);
+        }
+        return out;
+}
+
+static size_t
+line(char *out, size_t room, size_t index, const struct step *s)
+{
+        char text[TEXT_SHOWN + 8], number[64];
+        int len;
+
+        shorten(text, sizeof text, s->text, s->text_len);
+        len = snprintf(out, room, "%4zu  %-5s  %-14s %s%s%s%s%s%s   # %s; undo: %s\n", index, step_phase_name(step_phase_of(s->op)),
+                       step_name(s->op), s->path, s->path[0] != '\0' ? " " : "", text, text[0] != '\0' ? " " : "",
+                       number_text(number, sizeof number, s), (s->flags & STEP_READ_ONLY) != 0 ? " read-only" : "", s->why,
+                       step_undo(s->op));
+        return len < 0 ? 0 : (size_t)len;
+}
+
+const char *
+plan_text(struct arena *arena, const struct plan *plan)
+{
+        size_t len = 1, used = 0;
+        char *text;
+
+        for (size_t i = 0; i < plan->step_count; i++)
+                len += line(NULL, 0, i, &plan->steps[i]);
+        text = arena_alloc(arena, len);
+        for (size_t i = 0; text && i < plan->step_count; i++)
+                used += line(text + used, len - used, i, &plan->steps[i]);
+        return text;
+}

@@ -1,0 +1,71 @@
+/*
+ * plan/request.h - what the planner is asked, beside the spec and the facts: names already looked at, ids
+ * already reserved. All of it is data; descriptors are numbers that stand for what the acting side holds.
+ */
+#ifndef CARREL_PLAN_REQUEST_H
+#define CARREL_PLAN_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A name that must not be changed from inside (B15), as it was found beneath its mount's source. */
+enum protect_state { PROTECT_MISSING, PROTECT_FILE, PROTECT_DIRECTORY };
+
+struct plan_protect {
+        const char *path;              /* relative to the source, no "..", not empty */
+        enum protect_state state;
+        bool wants_directory;          /* what to put in its place while it is missing */
+        const char *why;
+};
+
+/* A host directory or file that was opened and judged: plan steps name it by its index. */
+struct plan_source {
+        const char *host_path;         /* absolute; for reopening where a descriptor cannot cross, and for people */
+        uint64_t device, inode;        /* what must be found there */
+        uint32_t owner_uid, owner_gid;
+        bool is_directory;
+        const char *const *submounts;  size_t submount_count;    /* relative paths of mounts beneath it */
+        const char *const *sockets;    size_t socket_count;      /* relative paths of host sockets beneath it */
+        const struct plan_protect *protect;  size_t protect_count;
+};
+
+/* One mount of the spec, resolved. */
+struct plan_mount {
+        int source;                    /* index into sources */
+        const char *at;                /* absolute, normalised */
+        bool is_read_only;
+        bool is_tool;                  /* programs the host brings in: read-only, executable */
+};
+
+/* Defences that the test build can leave out, to see their test fail. The shipped program has no way to set one. */
+enum plan_layer {
+        LAYER_FILTER = 1u << 0, LAYER_LANDLOCK = 1u << 1, LAYER_CAPS = 1u << 2, LAYER_NO_NEW_PRIVS = 1u << 3,
+        LAYER_MASK = 1u << 4, LAYER_READ_ONLY = 1u << 5, LAYER_NET = 1u << 6, LAYER_PID = 1u << 7, LAYER_IPC = 1u << 8,
+        LAYER_UTS = 1u << 9, LAYER_CGROUP_NS = 1u << 10, LAYER_LIMITS = 1u << 11, LAYER_RLIMITS = 1u << 12,
+        LAYER_HIDE = 1u << 13, LAYER_PROTECT = 1u << 14, LAYER_OVERLAY = 1u << 15, LAYER_USER_NS = 1u << 16,
+        LAYER_NOSUID = 1u << 17, LAYER_NODEV = 1u << 18, LAYER_SIZE = 1u << 19, LAYER_RESET = 1u << 20,
+        LAYER_CLOSE_FDS = 1u << 21, LAYER_ENV = 1u << 22, LAYER_PIPES = 1u << 23, LAYER_SEAL = 1u << 24,
+        LAYER_IDENTITY = 1u << 25, LAYER_PRIVATE_TMP = 1u << 26,
+};
+
+struct plan_request {
+        const char *id;                /* sandbox id, [0-9a-f]{16} */
+        const char *lease_path;        /* file to lock, or NULL when nothing outlives the processes */
+        const struct plan_source *sources;  size_t source_count;
+        const struct plan_mount *mounts;    size_t mount_count;
+        uint32_t outside_uid, outside_gid;  /* whom the payload is outside: the caller, or a uid reserved for this box */
+        uint32_t layers_off;           /* enum plan_layer; 0 in the shipped program */
+};
+
+/* Who the payload is inside, always. */
+enum { PLAN_UID = 1000, PLAN_GID = 1000 };
+#define PLAN_USER "agent"
+#define PLAN_HOME "/home/agent"
+
+/* Working material inside the new root while it is made: what hides a file, what hides a directory. */
+#define PLAN_WORKSHOP "/.carrel"
+#define PLAN_NOTHING PLAN_WORKSHOP "/nothing"
+#define PLAN_NOWHERE PLAN_WORKSHOP "/nowhere"
+
+#endif

@@ -1,0 +1,185 @@
+/*
+ * plan/root.c - the root a box sees: built from nothing, from three closed tables.
+ *
+ * Room: plan (deciding, pure). Touches: nothing.
+ * Theory: the new root is one small tmpfs. System directories of the host are bound read-only; /etc is made file
+ * by file; private writable places are directories of one sized tmpfs, bound where they belong; /proc is fresh, with
+ * what speaks of the whole machine hidden. At the end the root itself becomes read-only.
+ */
+#include <string.h>
+
+#include "plan/builder.h"
+
+enum { ROOT_BYTES = 4 << 20, PTS_MAX = 64 };
+
+#define SCRATCH PLAN_WORKSHOP "/private"
+
+static struct step *
+add_text(struct builder *b, enum step_op op, const char *path, const char *text, const char *why)
+{
+        struct step *s = builder_add(b, op, path, why);
+
+        s->text = text;
+        s->text_len = strlen(text);
+        return s;
+}
+
+static void
+add_dir(struct builder *b, const char *path, unsigned mode, const char *why)
+{
+        builder_add(b, STEP_DIR, path, why)->number = mode;
+}
+
+static unsigned
+read_only(const struct builder *b)
+{
+        return builder_has(b, LAYER_READ_ONLY) ? STEP_READ_ONLY : 0;
+}
+
+static unsigned
+relaxed(const struct builder *b)
+{
+        return (builder_has(b, LAYER_NOSUID) ? 0u : STEP_SUID) | (builder_has(b, LAYER_NODEV) ? 0u : STEP_DEV);
+}
+
+static void
+plan_system(struct builder *b)
+{
+        for (size_t i = 0; i < b->facts->dir_count; i++) {
+                const struct host_dir *dir = &b->facts->dirs[i];
+
+                if (dir->is_link)
+                        (void)add_text(b, STEP_LINK, dir->path, dir->target, "as on the host");
+                else
+                        add_text(b, STEP_BIND, dir->path, dir->path, "programs and libraries of the host")->flags |=
+                                read_only(b) | STEP_DIRECTORY | relaxed(b);
+        }
+}
+
+struct etc_row { const char *path, *content; };
+
+/* Who is inside, and how names are looked up: nothing of the host's. */
+static const struct etc_row etc_made[] = {
+        { "/etc/passwd", "root:x:0:0:root:/:/usr/sbin/nologin\n" PLAN_USER ":x:1000:1000:" PLAN_USER ":" PLAN_HOME ":/bin/sh\n"
+                         "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n" },
+        { "/etc/group", "root:x:0:\n" PLAN_USER ":x:1000:\nnogroup:x:65534:\n" },
+        { "/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n" },
+        { "/etc/hosts", "127.0.0.1 localhost carrel\n::1 localhost carrel\n" },
+        { "/etc/resolv.conf", "# this sandbox has no way out\n" },
+        { "/etc/hostname", "carrel\n" },
+        { "/etc/machine-id", "00000000000000000000000000000000\n" },
+        { "/etc/shells", "/bin/sh\n/bin/bash\n" },
+};
+
+static void
+plan_etc(struct builder *b)
+{
+        add_dir(b, "/etc", 0755, "a closed table, nothing bound whole");
+        for (size_t i = 0; i < sizeof etc_made / sizeof *etc_made; i++)
+                add_text(b, STEP_FILE, etc_made[i].path, etc_made[i].content, "made, not the host's")->number = 0444;
+        (void)add_text(b, STEP_LINK, "/etc/mtab", "/proc/self/mounts", "what programs expect");
+        for (size_t i = 0; i < b->facts->etc_count; i++)
+                add_text(b, STEP_BIND, b->facts->etc[i], b->facts->etc[i], "loader, certificates, local time")->flags |=
+                        read_only(b) | STEP_OPTIONAL | STEP_NO_EXEC | relaxed(b);
+}
+
+static void
+plan_dev(struct builder *b)
+{
+        static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty" };
+        static const struct etc_row links[] = {
+                { "/dev/fd", "/proc/self/fd" },         { "/dev/stdin", "/proc/self/fd/0" },
+                { "/dev/stdout", "/proc/self/fd/1" },   { "/dev/stderr", "/proc/self/fd/2" },
+                { "/dev/ptmx", "pts/ptmx" },
+        };
+
+        add_dir(b, "/dev", 0755, "six harmless devices");
+        for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
+                (void)builder_add(b, STEP_DEVICE, devices[i], "harmless, and programs need it");
+        for (size_t i = 0; i < sizeof links / sizeof *links; i++)
+                (void)add_text(b, STEP_LINK, links[i].path, links[i].content, "what programs expect");
+        add_dir(b, "/dev/pts", 0755, "terminals of its own");
+        builder_add(b, STEP_DEVPTS, "/dev/pts", "terminals of its own")->number = PTS_MAX;
+}
+
+struct private_row { const char *path, *name; unsigned mode; const char *why; };
+
+static const struct private_row privates[] = {
+        { "/tmp", SCRATCH "/tmp", 01777, "private, gone with the box" },
+        { "/var/tmp", SCRATCH "/var-tmp", 01777, "private, gone with the box" },
+        { "/run", SCRATCH "/run", 0755, "private, none of the host's sockets" },
+        { "/dev/shm", SCRATCH "/shm", 01777, "private shared memory" },
+        { PLAN_HOME, SCRATCH "/home", 0755, "a home of its own" },
+};
+
+static void
+plan_private(struct builder *b)
+{
+        uint64_t mib = b->spec->limits.disk_mb == SPEC_UNSET ? 256 : b->spec->limits.disk_mb;
+        struct step *s;
+
+        add_dir(b, "/var", 0755, "holds /var/tmp");
+        add_dir(b, "/home", 0755, "holds the home");
+        add_dir(b, SCRATCH, 0755, "holds what is private and writable");
+        s = builder_add(b, STEP_TMPFS, SCRATCH, "limits.disk_mb caps every private writable place together");
+        s->number = builder_has(b, LAYER_SIZE) ? mib << 20 : 0;
+        s->number2 = 0755;
+        for (size_t i = 0; i < sizeof privates / sizeof *privates; i++) {
+                add_dir(b, privates[i].name, privates[i].mode, privates[i].why);
+                add_dir(b, privates[i].path, 0755, privates[i].why);
+                if (!builder_has(b, LAYER_PRIVATE_TMP) && strcmp(privates[i].path, "/tmp") == 0) {
+                        add_text(b, STEP_BIND, "/tmp", "/tmp", "tests only")->flags |= STEP_DIRECTORY;
+                        continue;
+                }
+                s = builder_add(b, STEP_BIND, privates[i].path, privates[i].why);
+                s->text = builder_text(b, ".%s", privates[i].name);
+                s->text_len = strlen(s->text);
+                s->flags |= STEP_DIRECTORY;
+        }
+}
+
+/* World-readable things in /proc that speak of the machine or of other tenants (A04, A17, A32). */
+static const char *const masked[] = {
+        "/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/timer_list", "/proc/kallsyms", "/proc/config.gz",
+        "/proc/sysrq-trigger", "/proc/kmsg", "/proc/cmdline", "/proc/modules", "/proc/iomem", "/proc/ioports",
+        "/proc/interrupts", "/proc/sched_debug", "/proc/latency_stats", "/proc/vmallocinfo", "/proc/kpagecount",
+};
+static const char *const masked_dirs[] = { "/proc/acpi", "/proc/scsi", "/proc/asound", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/driver" };
+
+static void
+plan_proc(struct builder *b)
+{
+        add_dir(b, "/proc", 0555, "this box's processes");
+        (void)builder_add(b, STEP_PROC, "/proc", "this box's processes");
+        if (!builder_has(b, LAYER_MASK))
+                return;
+        builder_add(b, STEP_FREEZE, "/proc/sys", "kernel settings are not for the payload")->flags |= STEP_OPTIONAL;
+        for (size_t i = 0; i < sizeof masked / sizeof *masked; i++)
+                builder_add(b, STEP_MASK, masked[i], "speaks of the whole machine")->flags |= STEP_OPTIONAL;
+        for (size_t i = 0; i < sizeof masked_dirs / sizeof *masked_dirs; i++)
+                builder_add(b, STEP_MASK, masked_dirs[i], "speaks of the whole machine")->flags |= STEP_OPTIONAL | STEP_DIRECTORY;
+}
+
+void
+builder_root(struct builder *b)
+{
+        builder_add(b, STEP_ROOT, "", "never the host's tree bound whole")->number = ROOT_BYTES;
+        add_dir(b, PLAN_WORKSHOP, 0755, "working material, removed before the box is entered");
+        builder_add(b, STEP_FILE, PLAN_NOTHING, "what hides a file")->number = 0;
+        add_dir(b, PLAN_NOWHERE, 0, "what hides a directory");
+        add_dir(b, PLAN_WORKSHOP "/empty", 0755, "the lower half of a read-only overlay");
+        plan_system(b);
+        plan_etc(b);
+        plan_dev(b);
+        plan_private(b);
+        plan_proc(b);
+}
+
+void
+builder_enter(struct builder *b)
+{
+        (void)builder_add(b, STEP_CLEAR, PLAN_WORKSHOP, "leaves nothing of the making behind");
+        (void)builder_add(b, STEP_ENTER, "", "no path leads outside after this");
+        if (builder_has(b, LAYER_SEAL))
+                (void)builder_add(b, STEP_SEAL, "/", "nothing but the private places and writable mounts can be written");
+}

@@ -1,0 +1,51 @@
+/*
+ * plan/spawn.c - the namespaces of a box, and who and where its processes are inside.
+ *
+ * Room: plan (deciding, pure). Touches: nothing.
+ */
+#include <sched.h>
+#include <string.h>
+
+#include "plan/builder.h"
+
+struct namespace_row {
+        uint64_t flag;
+        enum plan_layer layer;
+};
+
+static const struct namespace_row namespaces[] = {
+        { CLONE_NEWUSER, LAYER_USER_NS },   { CLONE_NEWNS, 0 },          { CLONE_NEWPID, LAYER_PID },
+        { CLONE_NEWIPC, LAYER_IPC },        { CLONE_NEWUTS, LAYER_UTS }, { CLONE_NEWNET, LAYER_NET },
+        { CLONE_NEWCGROUP, LAYER_CGROUP_NS },
+};
+
+static void
+map(struct builder *b, enum step_op op, uint32_t inside, uint32_t outside, const char *why)
+{
+        struct step *s = builder_add(b, op, "", why);
+
+        s->number = inside;
+        s->number2 = outside;
+}
+
+void
+builder_spawn(struct builder *b)
+{
+        struct step *spawn = builder_add(b, STEP_SPAWN, "", "a box of its own for every sandbox");
+        struct step *s;
+
+        for (size_t i = 0; i < sizeof namespaces / sizeof *namespaces; i++)
+                if (builder_has(b, namespaces[i].layer))
+                        spawn->number |= namespaces[i].flag;
+        map(b, STEP_MAP_UID, PLAN_UID, b->request->outside_uid, "the payload is nobody but itself");
+        map(b, STEP_MAP_GID, PLAN_GID, b->request->outside_gid, "the payload is nobody but itself");
+        if (builder_has(b, LAYER_UTS)) {
+                s = builder_add(b, STEP_HOSTNAME, "", "the host's name stays outside");
+                s->text = "carrel";
+                s->text_len = strlen(s->text);
+        }
+        if (builder_has(b, LAYER_NET))
+                (void)builder_add(b, STEP_LOOPBACK, "", "programs may talk to themselves on localhost");
+        if (builder_has(b, LAYER_FILTER))
+                (void)builder_add(b, STEP_NO_USER_NS, "", "second to the filter: no nested user namespace");
+}

@@ -1,0 +1,60 @@
+/*
+ * plan/step.h - one thing that will be done, as a value.
+ */
+#ifndef CARREL_PLAN_STEP_H
+#define CARREL_PLAN_STEP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum step_phase { STEP_PHASE_HOST, STEP_PHASE_BOX, STEP_PHASE_GUEST };
+
+enum step_op {
+#define STEP(name, wire, phase, arguments, undo, safe) STEP_##name,
+#include "plan/steps.def"
+#undef STEP
+        STEP_MAX
+};
+
+enum step_flag {
+        STEP_READ_ONLY = 1u << 0,
+        STEP_RECURSIVE = 1u << 1,    /* with the mounts beneath it */
+        STEP_NO_EXEC   = 1u << 2,
+        STEP_DIRECTORY = 1u << 3,    /* the object is a directory, else a file */
+        STEP_OPTIONAL  = 1u << 4,    /* a missing object is passed over: used only where absence is as safe */
+        STEP_UNIFIED   = 1u << 5,    /* a v2 group: the box is cloned into it */
+        STEP_SUID      = 1u << 6,    /* tests only: without nosuid */
+        STEP_DEV       = 1u << 7,    /* tests only: without nodev */
+};
+
+/* CGROUP_WATCH counts: what the file tells. */
+enum step_watch { WATCH_CPU_NS = 1, WATCH_CPU_STAT, WATCH_OOM_CONTROL, WATCH_MEMORY_EVENTS, WATCH_PEAK };
+
+/* LANDLOCK_ALLOW classes. */
+enum step_access { ACCESS_READ = 1, ACCESS_WRITE, ACCESS_DEVICE, ACCESS_PROC };
+
+/* FILTER numbers. */
+enum step_filter { STEP_FILTER_DEFAULT = 1, STEP_FILTER_NO_UNIX };
+
+enum { STEP_NO_SOURCE = -1 };
+
+struct step {
+        enum step_op op;
+        unsigned flags;          /* enum step_flag */
+        int source;              /* index into the plan's sources, or STEP_NO_SOURCE */
+        uint64_t number, number2;
+        const char *path;        /* never NULL; "" if none */
+        const char *text;        /* never NULL; NUL-terminated, text_len bytes */
+        size_t text_len;
+        const char *why;         /* why this step stands in this plan; "" on the wire's far side */
+};
+
+/* Facts of the table. `op` must be below STEP_MAX. */
+const char *step_name(enum step_op op);
+enum step_phase step_phase_of(enum step_op op);
+const char *step_phase_name(enum step_phase phase);
+const char *step_arguments(enum step_op op);
+const char *step_undo(enum step_op op);
+const char *step_safe(enum step_op op);
+
+#endif
