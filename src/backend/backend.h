@@ -1,0 +1,59 @@
+/*
+ * backend/backend.h - a way of isolating, as callers see it: a plan becomes a box, the box ends once.
+ *
+ * Whoever starts a box keeps its guest's control socket and speaks to the guest there (wire/message.h); the
+ * backend only makes, kills and cleans. A backend is one struct of functions; backends never include each other.
+ */
+#ifndef CARREL_BACKEND_BACKEND_H
+#define CARREL_BACKEND_BACKEND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "plan/plan.h"
+
+enum backend_news_kind {
+        BACKEND_QUIET,         /* nothing to read just now */
+        BACKEND_SPAWNED,       /* the box's first process exists; counters may be read */
+        BACKEND_FAILED,        /* it could not be made; error is set, nothing is left behind */
+        BACKEND_ENDED,         /* the box is gone and everything made for it is undone */
+};
+
+struct backend_news {
+        enum backend_news_kind kind;
+        uint64_t cpu_ns, oom_kills;    /* BACKEND_ENDED, where groups count them; else 0 */
+        struct error error;            /* BACKEND_FAILED */
+};
+
+struct backend_box;                    /* the backend's own */
+
+struct backend {
+        const char *name;
+
+        /*
+         * Begins to make a box. `sources` are the plan's, in order, borrowed; `guest` is the guest's end of its control
+         * socket, borrowed. Gives a box to be ended with close(). Errors: ERROR_BACKEND_FAILED, ERROR_QUOTA_EXCEEDED.
+         */
+        int (*start)(struct backend_box **ret, const struct plan *plan, const int *sources, int guest, struct error *e);
+
+        /* The descriptor that becomes readable when there is news. */
+        int (*descriptor)(const struct backend_box *box);
+
+        /* Reads news without waiting. 0, or -1 when the backend itself is lost. */
+        int (*read)(struct backend_box *box, struct backend_news *ret, struct error *e);
+
+        /* Nanoseconds of CPU time used so far, UINT64_MAX where nobody counts. */
+        uint64_t (*cpu_ns)(const struct backend_box *box);
+
+        /* Ends every process of the box, now. Any number of times. */
+        void (*kill)(struct backend_box *box);
+
+        /* Kills if it still lives, waits until everything is undone, frees. Accepts NULL. */
+        void (*close)(struct backend_box *box);
+};
+
+/* A step that failed, told so that the author of the manifest knows what to change. Always returns -1. */
+int backend_step_failed(struct error *e, const struct plan *plan, size_t step, int sys);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * backend/failure.c - a step that failed, in words.
+ *
+ * Room: backend (acting). Touches: nothing.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "backend/backend.h"
+
+struct failure_row {
+        enum step_op op;
+        int sys;                       /* 0: any */
+        enum error_code code;
+        const char *reason, *sentence, *hint;
+};
+
+static const struct failure_row rows[] = {
+        { STEP_BIND, ESTALE, ERROR_MOUNT_UNRESOLVABLE, "changed", "what stands there is no longer what was judged",
+          "Something replaced the directory while the sandbox was being made; run it again." },
+        { STEP_BIND, ENOENT, ERROR_MOUNT_UNRESOLVABLE, "not_found", "the source, or the way to the mount point, is not there",
+          "Mount below a directory that exists inside, such as /workspace or /mnt." },
+        { STEP_BIND, ELOOP, ERROR_MOUNT_UNRESOLVABLE, "symlink", "a symbolic link stands in the way", "Mount at a path without symbolic links." },
+        { STEP_DIR, EROFS, ERROR_MOUNT_UNRESOLVABLE, "read_only_parent", "its parent directory is read-only and does not hold it",
+          "Mount below a directory that exists inside, such as /workspace or /mnt." },
+        { STEP_DIR, ELOOP, ERROR_MOUNT_UNRESOLVABLE, "symlink", "a symbolic link stands in the way", "Mount at a path without symbolic links." },
+        { STEP_FREEZE, ELOOP, ERROR_MOUNT_DENIED, "protected_symlink", "a protected name is a symbolic link, and a link cannot be pinned",
+          "List the name under metadata.carrel.unprotect to open it, or replace the link by what it leads to." },
+        { STEP_OVERLAY, 0, ERROR_CAPABILITY_UNAVAILABLE, "overlay", "this kernel does not let a sandbox use an overlay here",
+          "Mount it read-write from a copy, or put the directory on another file system." },
+        { STEP_TREE, EINVAL, ERROR_CAPABILITY_UNAVAILABLE, "idmap", "its file system cannot map ids (idmapped mounts)",
+          "Run carrel as the owner of the directory instead of as root, or copy it to ext4, xfs, btrfs or tmpfs." },
+        { STEP_PLACEHOLDER, EROFS, ERROR_MOUNT_DENIED, "read_only_source", "the source cannot be written, so a protected name in it cannot be held",
+          "Mount it with mode: read-only." },
+        { STEP_PLACEHOLDER, EACCES, ERROR_MOUNT_DENIED, "source_not_writable", "the source cannot be written by you, so a protected name in it cannot be held",
+          "Mount it with mode: read-only." },
+        { STEP_LEASE, EPERM, ERROR_BACKEND_FAILED, "runtime_dir", "the runtime directory does not belong to you alone",
+          "Remove it, or set XDG_RUNTIME_DIR to a directory of mode 0700 that is yours." },
+        { STEP_LANDLOCK_ALLOW, EOPNOTSUPP, ERROR_CAPABILITY_UNAVAILABLE, "landlock", "Landlock is built into this kernel but switched off", "Boot with lsm=landlock,... ; `carrel doctor` shows the line." },
+        { STEP_LANDLOCK_ALLOW, ENOSYS, ERROR_CAPABILITY_UNAVAILABLE, "landlock", "this kernel has no Landlock", "Use Linux 5.13 or newer with Landlock." },
+        { STEP_FILTER, 0, ERROR_CAPABILITY_UNAVAILABLE, "seccomp", "system call filters cannot be installed here", "`carrel doctor` names what is in the way." },
+        { STEP_SPAWN, 0, ERROR_CAPABILITY_UNAVAILABLE, "namespaces", "namespaces cannot be made here", "`carrel doctor` names the setting that forbids it." },
+        { STEP_PROC, 0, ERROR_CAPABILITY_UNAVAILABLE, "proc", "a fresh /proc cannot be mounted here",
+          "Inside a container, unmask /proc: `carrel doctor` prints the options." },
+        { STEP_MAP_UID, 0, ERROR_CAPABILITY_UNAVAILABLE, "user_namespaces", "ids cannot be mapped here", "`carrel doctor` names the setting that forbids it." },
+};
+
+static const struct failure_row *
+find(enum step_op op, int sys)
+{
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+                if (rows[i].op == op && (rows[i].sys == sys || rows[i].sys == 0))
+                        return &rows[i];
+        return NULL;
+}
+
+int
+backend_step_failed(struct error *e, const struct plan *plan, size_t step, int sys)
+{
+        const struct step *s = step < plan->step_count ? &plan->steps[step] : NULL;
+        const struct failure_row *row = s ? find(s->op, sys) : NULL;
+
+        if (!s)
+                return fail_sys(e, ERROR_PROTOCOL, sys, "the maker did not understand the plan");
+        if (sys == ENOSPC || sys == EDQUOT) {
+                (void)fail_sys(e, ERROR_STORAGE_FULL, sys, "making the sandbox, step %s %s", step_name(s->op), s->path);
+        } else if (row) {
+                (void)fail_at(e, row->code, "", row->reason, "%s %s: %s (%s)", step_name(s->op), s->path, row->sentence, strerror(sys));
+                error_hint(e, "%s", row->hint);
+        } else {
+                (void)fail_at(e, ERROR_BACKEND_FAILED, "", step_name(s->op), "making the sandbox, step %zu, %s %s: %s", step,
+                              step_name(s->op), s->path, strerror(sys));
+        }
+        e->sys = sys;
+        return -1;
+}

@@ -1,0 +1,277 @@
+/*
+ * backend/ns/maker.c - the namespaces engine, seen from the keeper: one maker process for each box.
+ *
+ * Room: backend/ns (acting). Touches: processes, fd.
+ * Theory: the maker is started with one socket as its descriptor 3 and nothing else; it answers SPAWNED or MAKE_FAILED,
+ * and at last BOX_ENDED. It is our child, so that its end is seen even when it says nothing.
+ */
+#include "backend/ns/maker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backend/ns/image.h"
+#include "base/scoped.h"
+#include "plan/pack.h"
+#include "wire/message.h"
+
+enum { COUNTERS_MAX = 8, BODY_ROOM = 256 };
+
+struct backend_box {
+        const struct plan *plan;
+        pid_t maker;
+        int socket;
+        int counters[COUNTERS_MAX];
+        unsigned kinds[COUNTERS_MAX];
+        size_t counter_count;
+        int has_ended;
+};
+
+struct prepared { pid_t pid; int socket; };
+static struct prepared prepared = { 0, -1 };
+
+static int
+spawn_image(int image, int socket, pid_t *ret_pid)
+{
+        static char name[] = "carrel-init";
+        char *argv[] = { name, NULL };
+        char *envp[] = { NULL };
+        char path[32];
+        posix_spawn_file_actions_t actions;
+        int result;
+
+        (void)snprintf(path, sizeof path, "/proc/self/fd/%d", image);
+        if (posix_spawn_file_actions_init(&actions) != 0)
+                return ENOMEM;
+        result = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
+        for (int fd = 1; fd <= 2 && result == 0; fd++)
+                result = posix_spawn_file_actions_adddup2(&actions, 0, fd);
+        if (result == 0)
+                result = posix_spawn_file_actions_adddup2(&actions, socket, 3);
+        if (result == 0)
+                result = posix_spawn(ret_pid, path, &actions, NULL, argv, envp);
+        (void)posix_spawn_file_actions_destroy(&actions);
+        return result;
+}
+
+static int
+start_maker(struct prepared *ret, struct error *e)
+{
+        scoped_fd int image = -1;
+        scoped_fd int ours = -1;
+        scoped_fd int theirs = -1;
+        int pair[2], result;
+
+        if (image_open(&image, e) < 0)
+                return -1;
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "making a socket for the maker");
+        ours = pair[0];
+        theirs = pair[1];
+        result = spawn_image(image, theirs, &ret->pid);
+        if (result != 0)
+                return fail_sys(e, ERROR_BACKEND_FAILED, result, "starting the maker");
+        ret->socket = fd_take(&ours);
+        return 0;
+}
+
+int
+maker_prepare(struct error *e)
+{
+        return prepared.socket >= 0 ? 0 : start_maker(&prepared, e);
+}
+
+static int
+send_plan(const struct backend_box *box, const int *sources, int guest, struct error *e)
+{
+        const struct plan *plan = box->plan;
+        size_t len = plan_pack_len(plan->steps, plan->step_count);
+        int fds[PLAN_SOURCES_MAX + 1];
+        void *bytes;
+        int result;
+
+        if (len == 0 || plan->source_count > PLAN_SOURCES_MAX)
+                return fail(e, ERROR_QUOTA_EXCEEDED, "the plan is too large: %zu steps, %zu sources", plan->step_count, plan->source_count);
+        bytes = aligned_alloc(16, (len + 15) / 16 * 16);
+        if (!bytes)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the plan");
+        plan_pack(plan->steps, plan->step_count, plan->source_count, bytes);
+        fds[0] = guest;
+        if (plan->source_count > 0)
+                memcpy(fds + 1, sources, sizeof(int) * plan->source_count);
+        result = wire_send(box->socket, WIRE_MAKE, bytes, len, fds, plan->source_count + 1);
+        free(bytes);
+        return result < 0 ? fail_sys(e, ERROR_BACKEND_FAILED, -result, "sending the plan to the maker") : 0;
+}
+
+static void
+ns_close(struct backend_box *box)
+{
+        if (!box)
+                return;
+        if (box->socket >= 0)
+                (void)close(box->socket);      /* the maker kills the box, undoes, and ends */
+        while (waitpid(box->maker, NULL, 0) < 0 && errno == EINTR)
+                continue;
+        for (size_t i = 0; i < box->counter_count; i++)
+                (void)close(box->counters[i]);
+        free(box);
+}
+
+static int
+ns_start(struct backend_box **ret, const struct plan *plan, const int *sources, int guest, struct error *e)
+{
+        struct backend_box *box = calloc(1, sizeof *box);
+        struct prepared maker = prepared;
+
+        if (!box)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a box");
+        prepared = (struct prepared){ 0, -1 };
+        if (maker.socket < 0 && start_maker(&maker, e) < 0) {
+                free(box);
+                return -1;
+        }
+        *box = (struct backend_box){ .plan = plan, .maker = maker.pid, .socket = maker.socket };
+        if (send_plan(box, sources, guest, e) < 0) {
+                ns_close(box);
+                return -1;
+        }
+        *ret = box;
+        return 0;
+}
+
+static int
+ns_descriptor(const struct backend_box *box)
+{
+        return box->socket;
+}
+
+/* Counters come in the order of the plan's CGROUP_WATCH steps. */
+static void
+take_counters(struct backend_box *box, struct wire_message *m)
+{
+        size_t taken = 0;
+
+        for (size_t i = 0; i < box->plan->step_count && taken < m->fd_count && taken < COUNTERS_MAX; i++) {
+                if (box->plan->steps[i].op != STEP_CGROUP_WATCH)
+                        continue;
+                box->kinds[taken] = (unsigned)box->plan->steps[i].number;
+                box->counters[taken] = m->fds[taken];
+                m->fds[taken++] = -1;
+        }
+        box->counter_count = taken;
+}
+
+static int
+read_failed(struct backend_box *box, const void *body, size_t len, struct backend_news *news)
+{
+        struct wire_failed failed;
+
+        if (len != sizeof failed)
+                return -1;
+        memcpy(&failed, body, sizeof failed);
+        news->kind = BACKEND_FAILED;
+        (void)backend_step_failed(&news->error, box->plan, failed.step, failed.sys);
+        box->has_ended = 1;
+        return 0;
+}
+
+static int
+read_ended(struct backend_box *box, const void *body, size_t len, struct backend_news *news)
+{
+        struct wire_box_ended ended;
+
+        if (len != sizeof ended)
+                return -1;
+        memcpy(&ended, body, sizeof ended);
+        news->kind = BACKEND_ENDED;
+        news->cpu_ns = ended.has_usage ? ended.cpu_ns : 0;
+        news->oom_kills = ended.has_usage ? ended.oom_kills : 0;
+        box->has_ended = 1;
+        return 0;
+}
+
+static int
+ns_read(struct backend_box *box, struct backend_news *ret, struct error *e)
+{
+        _Alignas(8) char body[BODY_ROOM];
+        struct wire_message m;
+        int got = wire_receive(box->socket, 0, &m, body, sizeof body);
+        int result = 0;
+
+        *ret = (struct backend_news){ .kind = BACKEND_QUIET };
+        if (got == -EAGAIN)
+                return 0;
+        if (got <= 0)
+                return fail_sys(e, ERROR_BACKEND_FAILED, got < 0 ? -got : ECONNRESET, "the maker is gone");
+        switch (m.kind) {
+        case WIRE_SPAWNED:
+                take_counters(box, &m);
+                ret->kind = BACKEND_SPAWNED;
+                break;
+        case WIRE_MAKE_FAILED:
+                result = read_failed(box, body, m.len, ret);
+                break;
+        case WIRE_BOX_ENDED:
+                result = read_ended(box, body, m.len, ret);
+                break;
+        default:
+                result = -1;
+        }
+        wire_message_close(&m);
+        return result < 0 ? fail(e, ERROR_PROTOCOL, "the maker said something unexpected (%u)", (unsigned)m.kind) : 0;
+}
+
+/* "usage_usec N" of cpu.stat, or the one number of cpuacct.usage. */
+static uint64_t
+counter_read(int fd, int is_stat)
+{
+        char text[512];
+        ssize_t len = pread(fd, text, sizeof text - 1, 0);
+        const char *at = text;
+
+        if (len <= 0)
+                return UINT64_MAX;
+        text[len] = '\0';
+        if (is_stat) {
+                at = strstr(text, "usage_usec ");
+                if (!at)
+                        return UINT64_MAX;
+                at += sizeof "usage_usec " - 1;
+        }
+        return strtoull(at, NULL, 10) * (is_stat ? 1000 : 1);
+}
+
+static uint64_t
+ns_cpu_ns(const struct backend_box *box)
+{
+        for (size_t i = 0; i < box->counter_count; i++)
+                if (box->kinds[i] == WATCH_CPU_NS || box->kinds[i] == WATCH_CPU_STAT)
+                        return counter_read(box->counters[i], box->kinds[i] == WATCH_CPU_STAT);
+        return UINT64_MAX;
+}
+
+static void
+ns_kill(struct backend_box *box)
+{
+        if (!box->has_ended)
+                (void)wire_send(box->socket, WIRE_KILL, NULL, 0, NULL, 0);
+}
+
+const struct backend backend_ns = {
+        .name = "ns",
+        .start = ns_start,
+        .descriptor = ns_descriptor,
+        .read = ns_read,
+        .cpu_ns = ns_cpu_ns,
+        .kill = ns_kill,
+        .close = ns_close,
+};

@@ -1,0 +1,17 @@
+/*
+ * backend/ns/maker.h - the namespaces engine: boxes made by carrel-init.
+ */
+#ifndef CARREL_BACKEND_NS_MAKER_H
+#define CARREL_BACKEND_NS_MAKER_H
+
+#include "backend/backend.h"
+
+extern const struct backend backend_ns;
+
+/*
+ * Starts the maker before it is needed, so that its caller may let go of privileges before it reads foreign text. The
+ * next start() uses it. Errors: ERROR_BACKEND_FAILED. A maker that is never used ends when its caller does.
+ */
+int maker_prepare(struct error *e);
+
+#endif

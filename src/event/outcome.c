@@ -1,0 +1,67 @@
+/*
+ * event/outcome.c - how a command ended.
+ *
+ * Room: event (deciding, pure). Touches: nothing.
+ */
+#include "event/outcome.h"
+
+struct outcome_row {
+        const char *name;
+        enum error_code error;
+        int status;                    /* -1: from exit_code or signal */
+};
+
+static const struct outcome_row rows[OUTCOME_MAX] = {
+        [OUTCOME_EXITED] = { "exited", ERROR_NONE, -1 },
+        [OUTCOME_SIGNALED] = { "signaled", ERROR_NONE, -1 },
+        [OUTCOME_TIMED_OUT] = { "timed_out", ERROR_TIMEOUT, 124 },
+        [OUTCOME_OOM_KILLED] = { "oom_killed", ERROR_OOM, 137 },
+        [OUTCOME_CPU_LIMIT] = { "cpu_limit", ERROR_CPU_LIMIT, 137 },
+        [OUTCOME_KILLED] = { "killed", ERROR_NONE, 137 },
+        [OUTCOME_POLICY_KILLED] = { "policy_killed", ERROR_STORAGE_FULL, 137 },
+        [OUTCOME_LOST] = { "lost", ERROR_BACKEND_FAILED, 125 },
+};
+
+const char *
+outcome_name(enum outcome_word word)
+{
+        return rows[word].name;
+}
+
+enum error_code
+outcome_error(enum outcome_word word)
+{
+        return rows[word].error;
+}
+
+int
+outcome_status(const struct outcome *o)
+{
+        if (rows[o->word].status >= 0)
+                return rows[o->word].status;
+        return o->word == OUTCOME_SIGNALED ? 128 + o->signal : o->exit_code;
+}
+
+void
+outcome_write(struct json_writer *w, const struct outcome *o)
+{
+        json_member_text(w, "event", outcome_name(o->word));
+        json_key(w, "exit_code");
+        if (o->word == OUTCOME_EXITED)
+                json_int(w, o->exit_code);
+        else
+                json_text(w, NULL);
+        json_key(w, "signal");
+        if (o->signal != 0)
+                json_int(w, o->signal);
+        else
+                json_text(w, NULL);
+        json_member_bool(w, "timed_out", o->word == OUTCOME_TIMED_OUT);
+        json_member_bool(w, "oom_killed", o->word == OUTCOME_OOM_KILLED);
+        json_member_int(w, "duration_ms", (int64_t)o->duration_ms);
+        json_member_int(w, "cpu_ms", (int64_t)o->cpu_ms);
+        json_member_int(w, "memory_peak_kb", (int64_t)o->memory_peak_kb);
+        json_member_int(w, "stdout_bytes", (int64_t)o->stdout_bytes);
+        json_member_int(w, "stderr_bytes", (int64_t)o->stderr_bytes);
+        json_member_int(w, "dropped_bytes", (int64_t)o->dropped_bytes);
+}

@@ -1,0 +1,47 @@
+/*
+ * event/outcome.h - how a command ended: exactly one of these words, everywhere.
+ */
+#ifndef CARREL_EVENT_OUTCOME_H
+#define CARREL_EVENT_OUTCOME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "text/json.h"
+
+enum outcome_word {
+        OUTCOME_EXITED,        /* by itself; exit_code is set */
+        OUTCOME_SIGNALED,      /* by a signal; signal is set */
+        OUTCOME_TIMED_OUT,     /* limits.timeout_ms; the whole tree was killed */
+        OUTCOME_OOM_KILLED,    /* limits.memory_mb */
+        OUTCOME_CPU_LIMIT,     /* limits.cpu_ms */
+        OUTCOME_KILLED,        /* on request */
+        OUTCOME_POLICY_KILLED, /* by a rule: the free-space floor */
+        OUTCOME_LOST,          /* its end was not seen */
+        OUTCOME_MAX
+};
+
+struct outcome {
+        enum outcome_word word;
+        int exit_code;                 /* OUTCOME_EXITED: 0 to 255; else -1 */
+        int signal;                    /* OUTCOME_SIGNALED: its number; else 0 */
+        uint64_t duration_ms;          /* from the start of the command to its end */
+        uint64_t cpu_ms;               /* user and system, whole tree where a group counts it */
+        uint64_t memory_peak_kb;       /* largest process */
+        uint64_t stdout_bytes, stderr_bytes, dropped_bytes;
+};
+
+/* "exited", "timed_out", ... */
+const char *outcome_name(enum outcome_word word);
+
+/* The error that goes with the word, or ERROR_NONE for exited, signaled and killed. */
+enum error_code outcome_error(enum outcome_word word);
+
+/* Exit status of `carrel run`: the command's own, 128 + signal, 124 timed out, 137 killed. */
+int outcome_status(const struct outcome *o);
+
+/* The members of an outcome, into an open map. */
+void outcome_write(struct json_writer *w, const struct outcome *o);
+
+#endif
