@@ -1,0 +1,232 @@
+/*
+ * guest/command.c - one command, from a message to a running process.
+ *
+ * Room: guest (program). Touches: processes, fd.
+ * Theory: the child shares our memory until it executes (CLONE_VM | CLONE_VFORK), so no page is copied and a failure is
+ * told by a variable. It closes everything but 0, 1, 2 before it looks at the working directory, so that no name like
+ * /proc/self/fd/3 can lead anywhere (A03), and gives the payload fresh signals, mask, umask and niceness (C16).
+ */
+#include "guest/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/personality.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <termios.h>
+#include <unistd.h>
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+enum { STACK_LEN = 64 * 1024, PATH_ROOM = 4096, FD_LAST = 4096 };
+
+/* Written by the child, read by us once it has executed or gone. */
+struct attempt {
+        const struct command *command;
+        volatile int sys;
+        volatile enum wire_exec_stage stage;
+};
+
+int
+command_read(const struct wire_message *m, char *body, char **pointers, size_t room, struct command *ret)
+{
+        size_t count, used = 0;
+        char *at = body + sizeof ret->head;
+
+        if (m->len < sizeof ret->head)
+                return -EPROTO;
+        memcpy(&ret->head, body, sizeof ret->head);
+        if (ret->head.strings_len != m->len - sizeof ret->head || ret->head.strings_len == 0 || at[ret->head.strings_len - 1] != '\0')
+                return -EPROTO;
+        count = (size_t)ret->head.argc + ret->head.envc + 1;
+        if (ret->head.argc == 0 || ret->head.argc > COMMAND_STRINGS_MAX || ret->head.envc > COMMAND_STRINGS_MAX || count + 2 > room)
+                return -E2BIG;
+        ret->argv = pointers;
+        ret->envp = pointers + ret->head.argc + 1;
+        ret->path = "/usr/local/bin:/usr/bin:/bin";
+        for (size_t i = 0; i < count; i++) {
+                if (used >= ret->head.strings_len)
+                        return -EPROTO;
+                if (i < ret->head.argc)
+                        ret->argv[i] = at + used;
+                else if (i + 1 < count)
+                        ret->envp[i - ret->head.argc] = at + used;
+                else
+                        ret->cwd = at + used;
+                if (i >= ret->head.argc && i + 1 < count && strncmp(at + used, "PATH=", 5) == 0)
+                        ret->path = at + used + 5;
+                used += strlen(at + used) + 1;
+        }
+        ret->argv[ret->head.argc] = NULL;
+        ret->envp[ret->head.envc] = NULL;
+        ret->master = -1;
+        return 0;
+}
+
+static void
+close_above_two(void)
+{
+        if (syscall(SYS_close_range, 3, ~0u, 0) == 0)
+                return;
+        for (int fd = 3; fd < FD_LAST; fd++)
+                (void)close(fd);
+}
+
+static void
+reset_signals(void)
+{
+        struct sigaction standard = { .sa_handler = SIG_DFL };
+        sigset_t none;
+
+        for (int number = 1; number < NSIG; number++)
+                (void)sigaction(number, &standard, NULL);
+        (void)sigemptyset(&none);
+        (void)sigprocmask(SIG_SETMASK, &none, NULL);
+        (void)umask(022);
+        (void)setpriority(PRIO_PROCESS, 0, 0);
+        (void)personality(0);
+}
+
+static int
+take_stdio(const struct command *c)
+{
+        int high[3];
+
+        for (int i = 0; i < 3; i++)        /* away from 0..2 first, so that no copy overwrites a source */
+                if ((high[i] = fcntl(c->stdio[i], F_DUPFD, 3)) < 0)
+                        return -errno;
+        for (int i = 0; i < 3; i++)
+                if (dup2(high[i], i) < 0)
+                        return -errno;
+        return 0;
+}
+
+static int
+enter_directory(const char *cwd)
+{
+        char real[PATH_ROOM];
+        long len;
+
+        if (chdir(cwd) < 0)
+                return -errno;
+        len = syscall(SYS_getcwd, real, sizeof real);
+        return len < 0 ? -errno : real[0] == '/' ? 0 : -ENOENT;   /* "(unreachable)" is no place inside */
+}
+
+static void
+run_script(const struct command *c, const char *path)
+{
+        char *argv[64] = { (char *)(uintptr_t)"/bin/sh", (char *)(uintptr_t)path };
+        size_t i;
+
+        for (i = 1; c->argv[i] && i + 2 < sizeof argv / sizeof *argv; i++)
+                argv[i + 1] = c->argv[i];
+        if (!c->argv[i])
+                (void)execve("/bin/sh", argv, c->envp);
+}
+
+static int
+try_one(const struct command *c, const char *path)
+{
+        (void)execve(path, c->argv, c->envp);
+        if (errno == ENOEXEC) {
+                run_script(c, path);
+                errno = ENOEXEC;
+        }
+        return -errno;
+}
+
+/* As execvp(3): a name with a slash is a path; else PATH is searched, and "not permitted" is told only at the end. */
+static int
+execute(const struct command *c)
+{
+        const char *name = c->argv[0];
+        int result = -ENOENT;
+        char path[PATH_ROOM];
+
+        if (strchr(name, '/') != NULL || (c->head.flags & WIRE_EXEC_NO_PATH) != 0)
+                return try_one(c, name);
+        for (const char *at = c->path; name[0] != '\0'; at++) {
+                size_t len = strcspn(at, ":");
+
+                if (len > 0 && len + strlen(name) + 2 <= sizeof path) {
+                        memcpy(path, at, len);
+                        path[len] = '/';
+                        memcpy(path + len + 1, name, strlen(name) + 1);
+                        switch (try_one(c, path)) {
+                        case -ENOENT:
+                        case -ENOTDIR:
+                                break;
+                        case -EACCES:
+                                result = -EACCES;
+                                break;
+                        default:
+                                return -errno;
+                        }
+                }
+                at += len;
+                if (*at == '\0')
+                        break;
+        }
+        return result;
+}
+
+static int
+prepare(const struct command *c)
+{
+        struct rlimit cpu = { c->head.cpu_seconds, c->head.cpu_seconds + 1 };
+        int result;
+
+        if (setsid() < 0)
+                return -errno;
+        result = take_stdio(c);
+        if (result < 0)
+                return result;
+        if ((c->head.flags & WIRE_EXEC_TTY) != 0 && ioctl(0, TIOCSCTTY, 0) < 0)
+                return -errno;
+        if (c->head.cpu_seconds > 0 && setrlimit(RLIMIT_CPU, &cpu) < 0)
+                return -errno;
+        if ((c->head.skip_resets & WIRE_RESET_FDS) == 0)
+                close_above_two();
+        if ((c->head.skip_resets & WIRE_RESET_SIGNALS) == 0)
+                reset_signals();
+        return 0;
+}
+
+static int
+child(void *argument)
+{
+        struct attempt *a = argument;
+
+        a->stage = WIRE_STAGE_PREPARE;
+        a->sys = -prepare(a->command);
+        if (a->sys == 0) {
+                a->stage = WIRE_STAGE_DIRECTORY;
+                a->sys = -enter_directory(a->command->cwd);
+        }
+        if (a->sys == 0) {
+                a->stage = WIRE_STAGE_LOOKUP;
+                a->sys = -execute(a->command);
+        }
+        _exit(127);
+}
+
+pid_t
+command_start(const struct command *c, enum wire_exec_stage *ret_stage)
+{
+        static _Alignas(16) char stack[STACK_LEN];
+        struct attempt a = { c, 0, WIRE_STAGE_SPAWN };
+        pid_t pid = clone(child, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &a);
+
+        *ret_stage = a.stage;
+        if (pid < 0)
+                return -errno;
+        return a.sys != 0 ? -a.sys : pid;
+}

@@ -1,0 +1,109 @@
+/*
+ * guest/harden.c - what pid 1 does to itself.
+ *
+ * Room: guest (program). Touches: its own credentials, limits, domain and filter.
+ */
+#include "guest/harden.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "filter/filter.h"
+#include "guest/landlock.h"
+
+enum { CAPABILITY_LAST = 63 };
+
+static int
+rlimit_step(const struct step *s)
+{
+        int resource = (int)s->number;
+        struct rlimit now, want = { s->number2, s->number2 };
+
+        /* Never above what the caller had: raising a hard limit needs a privilege a box does not have. */
+        if (getrlimit(resource, &now) < 0)
+                return -errno;
+        if (now.rlim_max != RLIM_INFINITY && want.rlim_max > now.rlim_max)
+                want.rlim_cur = want.rlim_max = now.rlim_max;
+        return setrlimit(resource, &want) < 0 ? -errno : 0;
+}
+
+static int
+identity_step(const struct step *s)
+{
+        uid_t uid = (uid_t)s->number;
+        gid_t gid = (gid_t)s->number2;
+
+        /* Rootless: setgroups is denied in our user namespace; the plan has warned of groups that stay. */
+        if (setgroups(0, NULL) < 0 && errno != EPERM)
+                return -errno;
+        if (setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
+                return -errno;
+        return geteuid() == uid && getegid() == gid ? 0 : -EPERM;
+}
+
+static int
+drop_capabilities(void)
+{
+        struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+        struct __user_cap_data_struct none[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
+
+        for (int cap = 0; cap <= CAPABILITY_LAST; cap++)
+                if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
+                        if (errno == EINVAL)
+                                break;             /* past the last capability this kernel knows */
+                        return -errno;
+                }
+        if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+                return -errno;
+        return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
+}
+
+static int
+filter_step(const struct step *s)
+{
+        const struct filter_program *program = s->number == STEP_FILTER_NO_UNIX ? &filter_nounix : &filter_default;
+        struct sock_fprog fprog = { program->count, (struct sock_filter *)(uintptr_t)program->steps };
+
+        return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &fprog, 0, 0) < 0 ? -errno : 0;
+}
+
+static int
+allow_step(struct harden *h, const struct step *s)
+{
+        if (h->rules < 0)
+                h->rules = landlock_open(h->landlock_abi);
+        return h->rules < 0 ? h->rules : landlock_allow(h->rules, h->landlock_abi, s->path, (enum step_access)s->number);
+}
+
+static int
+landlock_step(struct harden *h)
+{
+        int result = h->rules < 0 ? -EBADF : landlock_enter(h->rules);
+
+        if (h->rules >= 0)
+                (void)close(h->rules);
+        h->rules = -1;
+        return result;
+}
+
+int
+harden_step(struct harden *h, const struct step *s)
+{
+        switch (s->op) {
+        case STEP_RLIMIT:         return rlimit_step(s);
+        case STEP_IDENTITY:       return identity_step(s);
+        case STEP_DROP_CAPS:      return drop_capabilities();
+        case STEP_NO_NEW_PRIVS:   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+        case STEP_HIDE:           return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : 0;
+        case STEP_LANDLOCK_ALLOW: return allow_step(h, s);
+        case STEP_LANDLOCK:       return landlock_step(h);
+        case STEP_FILTER:         return filter_step(s);
+        default:                  return -ENOTSUP;
+        }
+}

@@ -1,0 +1,18 @@
+/*
+ * maker/box.h - the BOX steps: the new root and what is in it, done by the box's first process on itself.
+ */
+#ifndef CARREL_MAKER_BOX_H
+#define CARREL_MAKER_BOX_H
+
+#include "plan/pack.h"
+
+struct box {
+        int root;                          /* the new root; -1 before STEP_ROOT */
+        const int *sources;                /* O_PATH descriptors, or detached trees where is_tree[i] is set */
+        const unsigned char *is_tree;
+};
+
+/* Does one step of the BOX phase. 0 or -errno; -ENOTSUP for a step of another phase. */
+int box_step(struct box *box, const struct step *s);
+
+#endif

@@ -1,0 +1,184 @@
+/*
+ * maker/host.c - the HOST steps.
+ *
+ * Room: maker (program). Touches: cgroup files, the runtime directory, placeholders, detached mounts.
+ */
+#include "maker/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "maker/group.h"
+#include "maker/lease.h"
+#include "maker/placeholder.h"
+#include "maker/tree.h"
+
+static void
+look_ahead(struct host *h)
+{
+        for (uint32_t i = 0; i < h->view->step_count; i++) {
+                struct step s = plan_view_step(h->view, i);
+
+                if (s.op == STEP_MAP_UID)
+                        h->box_uid = (uint32_t)s.number2;
+                else if (s.op == STEP_MAP_GID)
+                        h->box_gid = (uint32_t)s.number2;
+        }
+}
+
+void
+host_init(struct host *h, const struct plan_view *view, int *sources)
+{
+        *h = (struct host){ .view = view, .sources = sources, .lease = -1, .unified = -1 };
+        look_ahead(h);
+}
+
+static int
+make_step(const struct step *s)
+{
+        return mkdir(s->path, 0755) < 0 ? -errno : 0;
+}
+
+/* Moves the runtime itself (us and the process that started us) into a leaf, so that its group may limit children. */
+static int
+leave_step(const struct step *s)
+{
+        char path[4096], pid[21];
+        int result;
+
+        if (mkdir(s->path, 0755) < 0 && errno != EEXIST)
+                return -errno;
+        result = group_path(path, sizeof path, s->path, "cgroup.procs");
+        if (result == 0)
+                result = group_write(path, pid, group_number(pid, (uint64_t)getppid()));
+        if (result == 0)
+                result = group_write(path, "0", 1);
+        return result;
+}
+
+/* A controller that is enabled already is no failure, and neither is one this kernel does not have: limits tell. */
+static int
+enable_step(const struct step *s)
+{
+        int result = group_write(s->path, s->text, s->text_len);
+
+        return result == -ENOENT || result == -EINVAL ? group_write_words(s->path, s->text) : result;
+}
+
+static int
+join_step(struct host *h, const struct step *s)
+{
+        char path[4096];
+        int fd, result;
+
+        if (h->join_count == HOST_JOINS_MAX)
+                return -E2BIG;
+        if ((s->flags & STEP_UNIFIED) != 0 && h->unified < 0) {
+                h->unified = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                if (h->unified < 0)
+                        return -errno;
+        }
+        result = group_path(path, sizeof path, s->path, "cgroup.procs");
+        if (result < 0)
+                return result;
+        fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        h->joins[h->join_count++] = fd;
+        return 0;
+}
+
+static int
+watch_step(struct host *h, const struct step *s)
+{
+        int fd;
+
+        if (h->watch_count == HOST_WATCHES_MAX)
+                return -E2BIG;
+        fd = open(s->path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        h->watch_kinds[h->watch_count] = (uint8_t)s->number;
+        h->watches[h->watch_count++] = fd;
+        return 0;
+}
+
+static int
+lease_step(struct host *h, const struct step *s)
+{
+        h->lease = lease_open(s->path, h->packed, h->packed_len);
+        h->lease_path = s->path;
+        return h->lease < 0 ? h->lease : 0;
+}
+
+static int
+tree_step(struct host *h, const struct step *s)
+{
+        int tree;
+
+        if (s->source == STEP_NO_SOURCE)
+                return -EINVAL;
+        tree = tree_open(h->sources[s->source], (uint32_t)s->number, (uint32_t)s->number2, h->box_uid, h->box_gid);
+        if (tree < 0)
+                return tree;
+        (void)close(h->sources[s->source]);
+        h->sources[s->source] = tree;
+        h->is_tree[s->source] = 1;
+        return 0;
+}
+
+static int
+one_step(struct host *h, const struct step *s)
+{
+        switch (s->op) {
+        case STEP_LEASE:         return lease_step(h, s);
+        case STEP_CGROUP_ENABLE: return enable_step(s);
+        case STEP_CGROUP_LEAVE:  return leave_step(s);
+        case STEP_CGROUP_MAKE:   return make_step(s);
+        case STEP_CGROUP_LIMIT:  return group_write(s->path, s->text, s->text_len);
+        case STEP_CGROUP_JOIN:   return join_step(h, s);
+        case STEP_CGROUP_WATCH:  return watch_step(h, s);
+        case STEP_PLACEHOLDER:   return s->source == STEP_NO_SOURCE ? -EINVAL : placeholder_make(s, h->sources[s->source]);
+        case STEP_TREE:          return tree_step(h, s);
+        case STEP_SPAWN:         h->namespaces = s->number; return 0;
+        default:                 return -ENOTSUP;
+        }
+}
+
+int
+host_step(struct host *h, const struct step *s)
+{
+        int result = one_step(h, s);
+
+        if (result == 0)
+                h->done++;
+        return result;
+}
+
+static void
+close_all(int *fds, size_t count)
+{
+        for (size_t i = 0; i < count; i++)
+                (void)close(fds[i]);
+}
+
+void
+host_fini(struct host *h)
+{
+        struct plan_view done = *h->view;
+
+        close_all(h->joins, h->join_count);
+        close_all(h->watches, h->watch_count);
+        if (h->unified >= 0)
+                (void)close(h->unified);
+        h->join_count = h->watch_count = 0;
+        h->unified = -1;
+        done.step_count = h->done;            /* HOST steps come first, so the first `done` are those that were done */
+        lease_undo(&done);
+        if (h->lease >= 0)
+                lease_close(h->lease_path, h->lease);
+        h->lease = -1;
+}

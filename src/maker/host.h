@@ -1,0 +1,38 @@
+/*
+ * maker/host.h - the HOST steps: what is done outside before the box's first process exists, and its undoing.
+ */
+#ifndef CARREL_MAKER_HOST_H
+#define CARREL_MAKER_HOST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "plan/pack.h"
+
+enum { HOST_JOINS_MAX = 8, HOST_WATCHES_MAX = 8 };
+
+struct host {
+        const struct plan_view *view;
+        const void *packed;  size_t packed_len;       /* for the lease */
+        int *sources;                                 /* descriptors that came with the plan */
+        unsigned char is_tree[PLAN_SOURCES_MAX];
+        uint32_t box_uid, box_gid;                    /* outside; from the MAP steps, looked up ahead */
+        const char *lease_path;
+        int lease;                                    /* -1 if none */
+        int joins[HOST_JOINS_MAX];  size_t join_count;          /* cgroup.procs descriptors the first process writes "0" to */
+        int unified;                                  /* v2 group to be cloned into, -1 if none */
+        int watches[HOST_WATCHES_MAX];  size_t watch_count;
+        uint8_t watch_kinds[HOST_WATCHES_MAX];
+        uint64_t namespaces;                          /* of the SPAWN step */
+        uint32_t done;                                /* steps done, for the undoing */
+};
+
+void host_init(struct host *h, const struct plan_view *view, int *sources);
+
+/* Does one step of the HOST phase. 0 or -errno; -ENOTSUP for a step of another phase. */
+int host_step(struct host *h, const struct step *s);
+
+/* Takes back everything that was done, and closes what is held. */
+void host_fini(struct host *h);
+
+#endif

@@ -1,0 +1,284 @@
+/*
+ * maker/main.c - carrel-init: the maker outside, pid 1 inside.
+ *
+ * Room: maker (program). Touches: everything a plan's steps name, nothing else.
+ * Theory: one small static program without libraries, started by `carrel run` (or the daemon) with one socket as its
+ * descriptor 3. It is given a packed plan, does the HOST steps, spawns the box's first process, and waits. That
+ * process does the BOX and GUEST steps on itself and becomes pid 1, without executing anything: its memory has
+ * never held more than the plan. The maker parses no text and decides nothing; a message it does not know ends it.
+ *
+ *     waiting --WIRE_MAKE--> making --spawned--> watching --box gone--> cleaning --> out
+ *                               | a step fails: undo --> out     | WIRE_KILL or the socket closes: kill the box
+ *
+ * P1: when the maker is gone, so is everything its steps made: it undoes them whichever way it leaves; killed itself,
+ * its lease lets the next start do so, and its box ends because the keeper closes the guest's socket.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "guest/guest.h"
+#include "guest/harden.h"
+#include "maker/box.h"
+#include "maker/group.h"
+#include "maker/host.h"
+#include "maker/kernel.h"
+#include "wire/message.h"
+
+enum { KEEPER = 3, EXIT_BROKEN = 125 };
+
+static _Alignas(8) unsigned char packed[WIRE_BODY_MAX];
+
+#ifndef CLONE_INTO_CGROUP
+#define CLONE_INTO_CGROUP 0x200000000ULL
+#endif
+
+struct clone_arguments {
+        uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size, cgroup;
+};
+
+/* -- inside: the box's first process -------------------------------------------------------------------------- */
+
+static _Noreturn void
+fail_inside(int control, uint32_t step, int result)
+{
+        struct wire_failed failed = { step, -result };
+
+        (void)wire_send(control, WIRE_BOX_FAILED, &failed, sizeof failed, NULL, 0);
+        _exit(EXIT_BROKEN);
+}
+
+static int
+join_groups(const struct host *h)
+{
+        for (size_t i = 0; i < h->join_count; i++) {
+                if (write(h->joins[i], "0", 1) != 1)
+                        return -errno;
+                (void)close(h->joins[i]);
+        }
+        if ((h->namespaces & CLONE_NEWCGROUP) != 0 && unshare(CLONE_NEWCGROUP) < 0)
+                return -errno;
+        return 0;
+}
+
+static unsigned
+landlock_abi(const struct plan_view *view)
+{
+        for (uint32_t i = 0; i < view->step_count; i++)
+                if (view->steps[i].op == STEP_LANDLOCK)
+                        return (unsigned)view->steps[i].number;
+        return 0;
+}
+
+/* Between the clone and the first step: the privileged maker's saved ids and its hold on the keeper are let go. */
+static void
+begin_inside(const struct host *h)
+{
+        (void)close(KEEPER);
+        if (h->lease >= 0)
+                (void)close(h->lease);
+        (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);      /* else /proc/self belongs to root, and no map can be written */
+}
+
+static _Noreturn void
+run_inside(const struct host *h, int control)
+{
+        struct box box = { -1, h->sources, h->is_tree };
+        struct harden harden = { -1, landlock_abi(h->view) };
+        int result = 0;
+        uint32_t i = h->done;
+
+        begin_inside(h);
+        result = join_groups(h);
+        if (result < 0)
+                fail_inside(control, i, result);
+        for (; i < h->view->step_count; i++) {
+                struct step s = plan_view_step(h->view, i);
+
+                result = step_phase_of(s.op) == STEP_PHASE_BOX ? box_step(&box, &s) : harden_step(&harden, &s);
+                if (result < 0)
+                        fail_inside(control, i, result);
+        }
+        if (box.root >= 0)
+                (void)close(box.root);
+        for (uint32_t source = 0; source < h->view->source_count; source++)
+                (void)close(h->sources[source]);
+        memset(packed, 0, sizeof packed);              /* host paths are not for the inside */
+        guest_serve(control);
+}
+
+/* -- outside -------------------------------------------------------------------------------------------------- */
+
+static long
+clone_process(const struct host *h, uint64_t flags)
+{
+        struct clone_arguments arguments = { .flags = flags, .exit_signal = SIGCHLD };
+        long pid;
+
+        if (h->unified >= 0) {
+                arguments.flags |= CLONE_INTO_CGROUP;
+                arguments.cgroup = (uint64_t)h->unified;
+        }
+        pid = answer(syscall(SYS_clone3, &arguments, sizeof arguments));
+        if (pid == -ENOSYS || (pid < 0 && h->unified >= 0))   /* older kernels, and seccomp profiles of containers */
+                pid = answer(syscall(SYS_clone, (long)flags | SIGCHLD, NULL, NULL, NULL, NULL));
+        return pid;
+}
+
+/*
+ * As root the box's process is born with the reserved ids as its effective ones, so that it owns its user namespace and
+ * may write its own maps: no round trip. The maker takes its own ids back at once.
+ */
+static pid_t
+spawn(const struct host *h)
+{
+        int is_root = geteuid() == 0 && h->box_uid != 0;
+        uint64_t flags = h->namespaces & ~(uint64_t)CLONE_NEWCGROUP;
+        long pid;
+
+        if (is_root) {
+                long none = answer(syscall(SYS_setgroups, 0, NULL));
+
+                if (none < 0)
+                        return (pid_t)none;
+                if (syscall(SYS_setresgid, -1, h->box_gid, -1) < 0 || syscall(SYS_setresuid, -1, h->box_uid, -1) < 0)
+                        return -errno;
+        }
+        pid = clone_process(h, flags);
+        if (is_root && pid != 0 && (syscall(SYS_setresuid, -1, 0, -1) < 0 || syscall(SYS_setresgid, -1, 0, -1) < 0))
+                _exit(EXIT_BROKEN);
+        return (pid_t)pid;
+}
+
+static void
+fail_outside(uint32_t step, int result)
+{
+        struct wire_failed failed = { step, -result };
+
+        (void)wire_send(KEEPER, WIRE_MAKE_FAILED, &failed, sizeof failed, NULL, 0);
+}
+
+static int
+do_host_steps(struct host *h, uint32_t *ret_failed)
+{
+        while (h->done < h->view->step_count) {
+                struct step s = plan_view_step(h->view, h->done);
+                int result;
+
+                if (step_phase_of(s.op) != STEP_PHASE_HOST)
+                        return 0;
+                *ret_failed = h->done;
+                result = host_step(h, &s);
+                if (result < 0)
+                        return result;
+        }
+        return 0;
+}
+
+/* Waits until the box is gone; kills it when told to or when the keeper has gone. */
+static int
+watch(pid_t pid)
+{
+        _Alignas(8) char order[64];                    /* orders have no body; the plan stays where it is */
+        int status = 0;
+        struct pollfd fds[2] = { { KEEPER, POLLIN, 0 }, { -1, POLLIN, 0 } };
+
+        fds[1].fd = (int)syscall(SYS_pidfd_open, pid, 0);
+        while (waitpid(pid, &status, fds[1].fd >= 0 ? WNOHANG : 0) == 0) {
+                struct wire_message m;
+
+                if (poll(fds, 2, -1) < 0 && errno != EINTR)
+                        (void)kill(pid, SIGKILL);
+                if ((fds[1].revents & POLLIN) != 0 || (fds[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0)
+                        continue;
+                if (wire_receive(KEEPER, 0, &m, order, sizeof order) == -EAGAIN)
+                        continue;
+                wire_message_close(&m);
+                (void)kill(pid, SIGKILL);
+                fds[0].fd = -1;
+        }
+        if (fds[1].fd >= 0)
+                (void)close(fds[1].fd);
+        return status;
+}
+
+static void
+count(const struct host *h, struct wire_box_ended *ended)
+{
+        for (size_t i = 0; i < h->watch_count; i++) {
+                uint64_t value;
+
+                switch (h->watch_kinds[i]) {
+                case WATCH_CPU_NS:        value = group_read(h->watches[i], ""); break;
+                case WATCH_CPU_STAT:      value = group_read(h->watches[i], "usage_usec") * 1000; break;
+                case WATCH_OOM_CONTROL:
+                case WATCH_MEMORY_EVENTS: value = group_read(h->watches[i], "oom_kill"); break;
+                default:                  continue;
+                }
+                if (value == UINT64_MAX)
+                        continue;
+                ended->has_usage = 1;
+                if (h->watch_kinds[i] == WATCH_CPU_NS || h->watch_kinds[i] == WATCH_CPU_STAT)
+                        ended->cpu_ns = value;
+                else
+                        ended->oom_kills = value;
+        }
+}
+
+static int
+make(struct wire_message *m)
+{
+        struct plan_view view;
+        struct host host;
+        struct wire_box_ended ended = { 0 };
+        uint32_t failed = UINT32_MAX;
+        pid_t pid;
+        int result = plan_unpack(packed, m->len, &view);
+
+        if (result < 0 || m->fd_count != (size_t)view.source_count + 1) {
+                fail_outside(failed, -EPROTO);
+                return EXIT_BROKEN;
+        }
+        host_init(&host, &view, m->fds + 1);
+        host.packed = packed;
+        host.packed_len = m->len;
+        result = do_host_steps(&host, &failed);
+        pid = result < 0 ? result : spawn(&host);
+        if (pid == 0)
+                run_inside(&host, m->fds[0]);
+        if (pid < 0) {
+                host_fini(&host);
+                fail_outside(failed, pid);
+                return EXIT_BROKEN;
+        }
+        wire_message_close(m);
+        (void)wire_send(KEEPER, WIRE_SPAWNED, &(struct wire_spawned){ pid }, sizeof(struct wire_spawned), host.watches, host.watch_count);
+        ended.wait_status = watch(pid);
+        count(&host, &ended);
+        host_fini(&host);
+        (void)wire_send(KEEPER, WIRE_BOX_ENDED, &ended, sizeof ended, NULL, 0);
+        return 0;
+}
+
+int
+main(void)
+{
+        struct sigaction standard = { .sa_handler = SIG_DFL };
+        struct wire_message m;
+        sigset_t all;
+
+        (void)sigfillset(&all);
+        (void)sigprocmask(SIG_SETMASK, &all, NULL);     /* a terminal's Ctrl-C is the keeper's business */
+        (void)sigaction(SIGCHLD, &standard, NULL);      /* left ignored, no child could be waited for */
+        if (wire_receive(KEEPER, 1, &m, packed, sizeof packed) <= 0 || m.kind != WIRE_MAKE)
+                return EXIT_BROKEN;
+        return make(&m);
+}
