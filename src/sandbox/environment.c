@@ -1,0 +1,141 @@
+/*
+ * sandbox/environment.c - the environment of a command.
+ *
+ * Room: sandbox (joining). Touches: the caller's environment, through an argument.
+ * Theory: base set, then passthrough, then secrets, then the caller's own -e; a later value replaces an earlier one.
+ */
+#include "sandbox/environment.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "plan/request.h"
+
+static const char *
+host_value(char *const *host, const char *name)
+{
+        size_t len = strlen(name);
+
+        for (; host && *host; host++)
+                if (strncmp(*host, name, len) == 0 && (*host)[len] == '=')
+                        return *host + len + 1;
+        return NULL;
+}
+
+static int
+set(struct arena *arena, struct environment *env, const char *name, const char *value, struct error *e)
+{
+        const char *item = arena_format(arena, "%s=%s", name, value);
+        size_t len = strlen(name);
+        size_t at = 0;
+
+        if (!item)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the environment");
+        while (at < env->count && (strncmp(env->items[at], name, len) != 0 || env->items[at][len] != '='))
+                at++;
+        if (at == ENVIRONMENT_MAX)
+                return fail(e, ERROR_QUOTA_EXCEEDED, "more than %d environment variables", ENVIRONMENT_MAX);
+        env->items[at] = item;
+        if (at == env->count)
+                env->items[++env->count] = NULL;
+        return 0;
+}
+
+static const char *
+search_path(struct arena *arena, const struct spec *spec)
+{
+        const char *path = "/usr/local/bin:/usr/bin:/bin";
+
+        for (size_t i = spec->carrel.tools.count; path && i-- > 0;)
+                path = arena_format(arena, "%s/bin:%s:%s", spec->carrel.tools.items[i], spec->carrel.tools.items[i], path);
+        return path ? path : "/usr/bin:/bin";
+}
+
+static int
+set_base(struct arena *arena, const struct environment_request *r, struct environment *env, struct error *e)
+{
+        const char *lang = host_value(r->host, "LANG");
+        const char *term = r->has_terminal ? host_value(r->host, "TERM") : NULL;
+
+        if (set(arena, env, "PATH", search_path(arena, r->spec), e) < 0 || set(arena, env, "HOME", PLAN_HOME, e) < 0)
+                return -1;
+        if (set(arena, env, "LANG", lang && strlen(lang) < 64 ? lang : "C.UTF-8", e) < 0)
+                return -1;
+        if (set(arena, env, "TERM", term && strlen(term) < 64 ? term : "dumb", e) < 0)
+                return -1;
+        return set(arena, env, "PWD", r->cwd, e);
+}
+
+static int
+set_passthrough(struct arena *arena, const struct environment_request *r, struct environment *env, struct error *e)
+{
+        for (size_t i = 0; i < r->spec->env.passthrough_count; i++) {
+                const char *name = r->spec->env.passthrough[i].name;
+                const char *value = host_value(r->host, name);
+
+                if (value && set(arena, env, name, value, e) < 0)
+                        return -1;
+        }
+        return 0;
+}
+
+static int
+set_secrets(struct arena *arena, const struct environment_request *r, struct environment *env, struct error *e)
+{
+        const struct host_inventory *inventory = r->spec->env.auth_ref ? host_rules_inventory(r->rules, r->spec->env.auth_ref) : NULL;
+
+        for (size_t i = 0; i < r->spec->env.auth_count; i++) {
+                const char *name = r->spec->env.auth[i].name;
+                const char *slug = inventory ? host_inventory_slug(inventory, arena, name) : NULL;
+                char path[64];
+                const char *value;
+
+                (void)snprintf(path, sizeof path, "env/auth/state/env/%zu", i);
+                if (!slug)
+                        return fail_at(e, ERROR_AUTH_UNRESOLVABLE, path, "no_slug", "%.128s stands for no secret that is declared", name);
+                if (secret_value_find(r->secrets, slug, path, &value, e) < 0 || set(arena, env, name, value, e) < 0)
+                        return -1;
+        }
+        return 0;
+}
+
+static bool
+is_name(const char *text, size_t len)
+{
+        for (size_t i = 0; i < len; i++) {
+                char c = text[i];
+
+                if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || (i > 0 && c >= '0' && c <= '9')))
+                        return false;
+        }
+        return len > 0 && len <= 128;
+}
+
+static int
+set_extra(struct arena *arena, const struct environment_request *r, struct environment *env, struct error *e)
+{
+        for (size_t i = 0; i < r->extra_count; i++) {
+                size_t len = strcspn(r->extra[i], "=");
+                const char *name = arena_copy(arena, r->extra[i], len);
+
+                if (!name)
+                        return fail(e, ERROR_NO_MEMORY, "no memory for the environment");
+                if (!is_name(name, len) || r->extra[i][len] != '=')
+                        return fail(e, ERROR_INVALID_ARGUMENT, "-e takes NAME=value, and a name is letters, digits and _");
+                if (set(arena, env, name, r->extra[i] + len + 1, e) < 0)
+                        return -1;
+        }
+        return 0;
+}
+
+int
+environment_make(struct arena *arena, const struct environment_request *request, struct environment *ret, struct error *e)
+{
+        *ret = (struct environment){ .count = 0 };
+        if (request->keeps_all)
+                for (char *const *item = request->host; *item && ret->count < ENVIRONMENT_MAX; item++)
+                        ret->items[ret->count++] = *item;
+        if (set_base(arena, request, ret, e) < 0 || set_passthrough(arena, request, ret, e) < 0)
+                return -1;
+        return set_secrets(arena, request, ret, e) < 0 ? -1 : set_extra(arena, request, ret, e);
+}

@@ -1,0 +1,303 @@
+/*
+ * sandbox/sources.c - the host directories behind a spec's mounts and tools.
+ *
+ * Room: sandbox (joining). Touches: fd, host directories (looking only).
+ * Theory: a source is opened once, by handle; its real path is read back from the handle and judged again, because the
+ * words that were permitted may have led through a symbolic link to a place that is not (B14).
+ */
+#include "sandbox/sources.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/scoped.h"
+#include "plan/protect.h"
+#include "sandbox/beneath.h"
+
+enum { PATH_ROOM = 4096, PROTECT_MAX = 128 };
+
+struct opening {
+        struct arena *arena;
+        const struct spec *spec;
+        const struct host_rules *rules;
+        const char *workspace, *manifest;
+        bool as_owner;
+        struct sources *s;
+};
+
+static int
+real_path(struct arena *arena, int fd, const char **ret, struct error *e)
+{
+        char link[64], path[PATH_ROOM];
+        ssize_t len;
+
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        len = readlink(link, path, sizeof path);
+        if (len <= 0 || (size_t)len == sizeof path)
+                return fail_sys(e, ERROR_MOUNT_UNRESOLVABLE, len < 0 ? errno : ENAMETOOLONG, "reading a path back");
+        *ret = arena_copy(arena, path, (size_t)len);
+        return *ret ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for a path");
+}
+
+static bool
+is_below(const char *path, const char *root)
+{
+        size_t len = strlen(root);
+
+        return strncmp(path, root, len) == 0 && (path[len] == '\0' || path[len] == '/' || strcmp(root, "/") == 0);
+}
+
+/* -- protected names ------------------------------------------------------------------------------------------ */
+
+struct protecting {
+        struct opening *o;
+        int fd;                        /* the source */
+        bool is_writable;              /* may we, and so the payload, make names in it? */
+        struct plan_protect *items;
+        size_t count;
+};
+
+static bool
+is_opened_up(const struct spec *spec, const char *path)
+{
+        for (size_t i = 0; i < spec->carrel.unprotect.count; i++) {
+                const char *open = spec->carrel.unprotect.items[i];
+
+                if (is_below(path, open))
+                        return true;
+        }
+        return false;
+}
+
+static bool
+has_protect(const struct protecting *p, const char *path)
+{
+        for (size_t i = 0; i < p->count; i++)
+                if (strcmp(p->items[i].path, path) == 0)
+                        return true;
+        return false;
+}
+
+static int
+refuse_link(const char *path, struct error *e)
+{
+        (void)fail_at(e, ERROR_MOUNT_DENIED, "mounts", "protected_symlink",
+                      "the protected name %.200s is a symbolic link, and a link cannot be held in place", path);
+        error_hint(e, "List it under metadata.carrel.unprotect to open it, or replace the link by what it leads to.");
+        return -1;
+}
+
+/* Looks at one name from its first piece on; the first piece that is missing or no directory is what gets protected. */
+static int
+protect_one(struct protecting *p, const char *path, bool is_directory, const char *why, struct error *e)
+{
+        struct plan_protect *item = &p->items[p->count];
+        const char *end = path;
+        struct stat st;
+
+        if (p->count == PROTECT_MAX)
+                return fail(e, ERROR_QUOTA_EXCEEDED, "more than %d protected names", PROTECT_MAX);
+        if (is_opened_up(p->o->spec, path))
+                return 0;
+        for (;;) {
+                size_t len;
+                const char *piece;
+
+                end += strcspn(end, "/");
+                len = (size_t)(end - path);
+                piece = arena_copy(p->o->arena, path, len);
+                if (!piece)
+                        return fail(e, ERROR_NO_MEMORY, "no memory for a protected name");
+                *item = (struct plan_protect){ .path = piece, .why = why, .wants_directory = *end != '\0' || is_directory };
+                if (fstatat(p->fd, piece, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+                        if (errno != ENOENT || !p->is_writable)
+                                return 0;      /* what cannot be made by us cannot be made by the payload either */
+                        item->state = PROTECT_MISSING;
+                        p->o->s->has_placeholders = true;
+                        break;
+                }
+                if (S_ISLNK(st.st_mode))
+                        return refuse_link(piece, e);
+                item->state = S_ISDIR(st.st_mode) ? PROTECT_DIRECTORY : PROTECT_FILE;
+                if (*end == '\0' || item->state == PROTECT_FILE)
+                        break;
+                end++;
+        }
+        if (!has_protect(p, item->path))
+                p->count++;
+        return 0;
+}
+
+static int
+protect_names(struct protecting *p, const char *source, struct error *e)
+{
+        const struct spec_names *more = &p->o->spec->carrel.protect;
+        const char *manifest = p->o->manifest;
+        size_t count;
+        const struct protect_row *rows = protect_rows(&count);
+
+        for (size_t i = 0; i < count; i++)
+                if (protect_one(p, rows[i].path, rows[i].is_directory, rows[i].why, e) < 0)
+                        return -1;
+        for (size_t i = 0; i < more->count; i++)
+                if (protect_one(p, more->items[i], false, "metadata.carrel.protect", e) < 0)
+                        return -1;
+        if (manifest && is_below(manifest, source) && manifest[strlen(source)] == '/')
+                return protect_one(p, manifest + strlen(source) + 1, false, "the manifest in force", e);
+        return 0;
+}
+
+static int
+protect_source(struct opening *o, struct plan_source *source, int fd, struct error *e)
+{
+        struct protecting p = { .o = o, .fd = fd, .is_writable = o->as_owner || faccessat(fd, ".", W_OK, AT_EACCESS) == 0 };
+
+        p.items = arena_array(o->arena, struct plan_protect, PROTECT_MAX + 1);
+        if (!p.items)
+                return fail(e, ERROR_NO_MEMORY, "no memory for protected names");
+        if (protect_names(&p, source->host_path, e) < 0)
+                return -1;
+        source->protect = p.items;
+        source->protect_count = p.count;
+        return 0;
+}
+
+/* -- sources -------------------------------------------------------------------------------------------------- */
+
+static int
+add_source(struct opening *o, int take_fd, struct plan_source **ret, struct error *e)
+{
+        struct sources *s = o->s;
+        struct plan_source *source;
+        struct stat st;
+
+        if (s->count == SOURCES_MAX) {
+                (void)close(take_fd);
+                return fail(e, ERROR_QUOTA_EXCEEDED, "more than %d mounts and tools", SOURCES_MAX);
+        }
+        source = &s->items[s->count];
+        s->fds[s->count] = take_fd;
+        s->count++;
+        if (fstat(take_fd, &st) < 0)
+                return fail_sys(e, ERROR_MOUNT_UNRESOLVABLE, errno, "looking at a mount source");
+        *source = (struct plan_source){ .device = st.st_dev, .inode = st.st_ino, .owner_uid = st.st_uid, .owner_gid = st.st_gid,
+                                        .is_directory = S_ISDIR(st.st_mode) };
+        if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+                return fail_at(e, ERROR_MOUNT_UNRESOLVABLE, "mounts", "wrong_kind", "a mount source is neither a directory nor a regular file");
+        if (real_path(o->arena, take_fd, &source->host_path, e) < 0)
+                return -1;
+        *ret = source;
+        return 0;
+}
+
+static int
+open_path(const struct opening *o, const char *path, int *ret_fd, struct error *e)
+{
+        const char *full = path;
+
+        if (path[0] != '/') {
+                if (!o->workspace)
+                        return fail_at(e, ERROR_MOUNT_UNRESOLVABLE, "mounts", "no_parent_workspace", "there is no workspace");
+                full = strcmp(path, ".") == 0 ? o->workspace : arena_format(o->arena, "%s/%s", o->workspace, path);
+        }
+        if (!full)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a path");
+        *ret_fd = open(full, O_PATH | O_CLOEXEC);
+        if (*ret_fd < 0) {
+                (void)fail_at(e, ERROR_MOUNT_UNRESOLVABLE, "mounts", "not_found", "opening the mount source %.300s: %s", full, strerror(errno));
+                e->sys = errno;
+                return -1;
+        }
+        return 0;
+}
+
+/* The real path must be permitted too: below the workspace for a relative one, below a root for an absolute one. */
+static int
+judge_again(const struct opening *o, const struct plan_source *source, const char *named, const struct spec_names *roots, struct error *e)
+{
+        if (named[0] != '/' ? is_below(source->host_path, o->workspace) : host_path_is_below(roots, source->host_path))
+                return 0;
+        for (size_t i = 0; named[0] == '/' && i < o->rules->mountable_count; i++)
+                if (o->rules->mountables[i].path && strcmp(o->rules->mountables[i].path, named) == 0)
+                        return 0;              /* the host itself named it, link or not */
+        return fail_at(e, ERROR_MOUNT_DENIED, "mounts", "link_leads_out", "%.200s leads to %.200s, which is not permitted", named, source->host_path);
+}
+
+static int
+add_mount(struct opening *o, const char *named, const char *at, bool is_read_only, bool is_tool, struct error *e)
+{
+        struct plan_source *source;
+        int fd, index = (int)o->s->count;
+
+        if (open_path(o, named, &fd, e) < 0 || add_source(o, fd, &source, e) < 0)
+                return -1;
+        if (judge_again(o, source, named, is_tool ? &o->rules->tool_roots : &o->rules->mount_roots, e) < 0)
+                return -1;
+        o->s->mounts[index] = (struct plan_mount){ .source = index, .at = at, .is_read_only = is_read_only, .is_tool = is_tool };
+        if (is_tool)
+                return 0;
+        if (beneath_look(o->arena, source, e) < 0)
+                return -1;
+        if (is_read_only)
+                return 0;
+        o->s->writable[o->s->writable_count++] = fd;
+        return source->is_directory ? protect_source(o, source, fd, e) : 0;
+}
+
+static int
+open_mounts(struct opening *o, struct error *e)
+{
+        for (size_t i = 0; i < o->spec->mount_count; i++) {
+                const struct spec_mount *m = &o->spec->mounts[i];
+                const char *named = host_mount_path(o->rules, m);
+
+                if (!named) {
+                        (void)fail_at(e, ERROR_MOUNT_UNRESOLVABLE, "", "not_found", "the host knows no directory behind this mount");
+                } else if (add_mount(o, named, m->at, m->is_read_only, false, e) == 0) {
+                        continue;
+                }
+                (void)snprintf(e->path, sizeof e->path, "mounts/%zu/source", i);
+                e->line = m->place.line;
+                e->column = m->place.column;
+                return -1;
+        }
+        return 0;
+}
+
+static int
+open_tools(struct opening *o, struct error *e)
+{
+        for (size_t i = 0; i < o->spec->carrel.tools.count; i++) {
+                const char *tool = o->spec->carrel.tools.items[i];
+
+                if (add_mount(o, tool, tool, true, true, e) < 0) {
+                        (void)snprintf(e->path, sizeof e->path, "metadata/carrel/tools/%zu", i);
+                        return -1;
+                }
+        }
+        return 0;
+}
+
+int
+sources_open(struct arena *arena, const struct spec *spec, const struct host_rules *rules, const char *workspace,
+             const char *manifest, bool as_owner, struct sources *ret, struct error *e)
+{
+        struct opening o = { .arena = arena, .spec = spec, .rules = rules, .workspace = workspace, .manifest = manifest, .as_owner = as_owner,
+                             .s = ret };
+
+        ret->count = ret->writable_count = 0;
+        ret->has_placeholders = false;
+        return open_mounts(&o, e) < 0 || open_tools(&o, e) < 0 ? -1 : 0;
+}
+
+void
+sources_fini(struct sources *s)
+{
+        for (size_t i = 0; i < s->count; i++)
+                (void)close(s->fds[i]);
+        s->count = 0;
+}

@@ -1,0 +1,41 @@
+/*
+ * sandbox/sources.h - the host directories behind a spec's mounts and tools: opened, looked at, held.
+ *
+ * Acting side of mounts: what is found here is data for the planner, and the descriptors go to the maker with the plan.
+ */
+#ifndef CARREL_SANDBOX_SOURCES_H
+#define CARREL_SANDBOX_SOURCES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "plan/request.h"
+#include "policy/host_rules.h"
+#include "spec/spec.h"
+
+enum { SOURCES_MAX = 128 };
+
+struct sources {
+        struct plan_source items[SOURCES_MAX];
+        struct plan_mount mounts[SOURCES_MAX];
+        int fds[SOURCES_MAX];          /* O_PATH; owned here */
+        int writable[SOURCES_MAX];     /* the fds of read-write mounts; borrowed from `fds` */
+        size_t count, writable_count;
+        bool has_placeholders;         /* something will stand on the host's disk while the box lives */
+};
+
+/*
+ * Opens what the spec's mounts and tools name. `workspace` is the workspace's absolute directory (NULL: none),
+ * `manifest` the absolute path of the manifest in force or NULL. `as_owner` says that the payload will act as each source's
+ * owner (privileged), not as the caller. `ret` is ended with sources_fini(), also
+ * after a failure. Errors: ERROR_MOUNT_UNRESOLVABLE, ERROR_MOUNT_DENIED (a link led outside what is permitted, a
+ * protected name is a link), ERROR_NO_MEMORY.
+ */
+int sources_open(struct arena *arena, const struct spec *spec, const struct host_rules *rules, const char *workspace,
+                 const char *manifest, bool as_owner, struct sources *ret, struct error *e);
+
+void sources_fini(struct sources *s);
+
+#endif

@@ -1,0 +1,241 @@
+/*
+ * sandbox/stream.c - bytes on their way from one descriptor to another.
+ *
+ * Room: sandbox (joining). Touches: fd, mem.
+ * Theory: the caller's descriptors are shared with other processes, so they are never made non-blocking. A pipe is
+ * fed by splice(2) with its own non-blocking flag; a socket by MSG_DONTWAIT; a file cannot wait; anything else takes
+ * one small write for each time poll(2) says it can.
+ */
+#include "sandbox/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { CAREFUL_WRITE = 4096, SPLICE_LEN = 1 << 20, ESCAPED_MAX = 4 };
+
+static enum stream_sink
+sink_of(int to)
+{
+        struct stat st;
+
+        if (fstat(to, &st) < 0)
+                return STREAM_CAREFUL;
+        return S_ISFIFO(st.st_mode) ? STREAM_PIPE : S_ISREG(st.st_mode) ? STREAM_FILE : S_ISSOCK(st.st_mode) ? STREAM_SOCKET
+                                                                                                            : STREAM_CAREFUL;
+}
+
+void
+stream_init(struct stream *s, int from, int to)
+{
+        *s = (struct stream){ .from = from, .to = to, .sink = sink_of(to) };
+}
+
+void
+stream_init_capture(struct stream *s, int from, size_t max)
+{
+        *s = (struct stream){ .from = from, .to = -1, .sink = STREAM_CAPTURE, .captured_max = max };
+}
+
+static void
+close_from(struct stream *s)
+{
+        if (s->owns_from && s->from >= 0)
+                (void)close(s->from);
+        s->from = -1;
+}
+
+static void
+close_to(struct stream *s)
+{
+        if (s->owns_to && s->to >= 0)
+                (void)close(s->to);
+        s->to = -1;
+}
+
+static bool
+is_splicing(const struct stream *s)
+{
+        return s->sink == STREAM_PIPE && !s->escapes && s->start == s->end && !s->owns_to && (!s->budget || *s->budget > 0);
+}
+
+bool
+stream_is_over(const struct stream *s)
+{
+        return s->from < 0 && s->start == s->end;
+}
+
+size_t
+stream_poll(const struct stream *s, struct pollfd *fds)
+{
+        bool has_bytes = s->start < s->end;
+
+        fds[0] = (struct pollfd){ has_bytes ? -1 : s->from, POLLIN, 0 };
+        fds[1] = (struct pollfd){ has_bytes ? s->to : -1, POLLOUT, 0 };
+        return 2;
+}
+
+/* How much of `len` bytes the budget lets pass; the rest is counted as dropped. */
+static size_t
+permitted(struct stream *s, size_t len)
+{
+        size_t pass = len;
+
+        if (s->budget && *s->budget < len)
+                pass = (size_t)*s->budget;
+        if (s->budget)
+                *s->budget -= pass;
+        s->dropped += len - pass;
+        return pass;
+}
+
+static void
+capture(struct stream *s, const char *bytes, size_t len)
+{
+        size_t room = s->captured_max - s->captured_len;
+        size_t kept = len < room ? len : room;
+        char *grown = kept > 0 ? realloc(s->captured, s->captured_len + kept) : s->captured;
+
+        if (kept > 0 && !grown)
+                kept = 0;
+        else
+                s->captured = grown;
+        if (kept > 0)
+                memcpy(s->captured + s->captured_len, bytes, kept);
+        s->captured_len += kept;
+        s->dropped += len - kept;
+}
+
+/* C0 and C1 bytes as ^X, so that output cannot drive the operator's terminal; line ends, tabs and UTF-8 stay (E05). */
+static size_t
+escape(const char *in, size_t len, char *out)
+{
+        size_t used = 0;
+
+        for (size_t i = 0; i < len; i++) {
+                unsigned char c = (unsigned char)in[i];
+                unsigned char next = i + 1 < len ? (unsigned char)in[i + 1] : 0;
+
+                if ((c < 0x20 && c != '\n' && c != '\t' && !(c == '\r' && next == '\n')) || c == 0x7f) {
+                        out[used++] = '^';
+                        out[used++] = (char)(c ^ 0x40);
+                } else if (c == 0xc2 && next >= 0x80 && next < 0xa0) {      /* a C1 control in UTF-8 */
+                        used += (size_t)snprintf(out + used, ESCAPED_MAX + 1, "\\x%02x", next);
+                        i++;
+                } else if (c >= 0x80 && c < 0xa0 && (i == 0 || (unsigned char)in[i - 1] < 0x80)) {   /* a bare C1 control */
+                        used += (size_t)snprintf(out + used, ESCAPED_MAX + 1, "\\x%02x", c);
+                } else {
+                        out[used++] = (char)c;
+                }
+        }
+        return used;
+}
+
+static void
+fill(struct stream *s)
+{
+        char raw[STREAM_BUFFER / ESCAPED_MAX];
+        ssize_t got;
+
+        if (!s->buffer && !(s->buffer = malloc(STREAM_BUFFER))) {
+                close_from(s);
+                return;
+        }
+        got = s->escapes ? read(s->from, raw, sizeof raw) : read(s->from, s->buffer, STREAM_BUFFER);
+        if (got < 0 && (errno == EAGAIN || errno == EINTR))
+                return;
+        if (got <= 0) {                        /* a terminal's master answers EIO when its last user is gone */
+                close_from(s);
+                return;
+        }
+        s->bytes += (uint64_t)got;
+        s->start = 0;
+        s->end = permitted(s, (size_t)got);
+        if (s->escapes)
+                s->end = escape(raw, s->end, s->buffer);
+        if (s->sink == STREAM_CAPTURE) {
+                capture(s, s->buffer, s->end);
+                s->end = 0;
+        }
+}
+
+static int
+reader_is_gone(struct stream *s)
+{
+        close_from(s);
+        close_to(s);
+        s->start = s->end = 0;
+        return -1;
+}
+
+static int
+drain(struct stream *s)
+{
+        size_t len = s->end - s->start;
+        ssize_t put;
+
+        if (s->sink == STREAM_SOCKET)
+                put = send(s->to, s->buffer + s->start, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+        else
+                put = write(s->to, s->buffer + s->start, s->sink == STREAM_FILE || len < CAREFUL_WRITE ? len : CAREFUL_WRITE);
+        if (put < 0)
+                return errno == EAGAIN || errno == EINTR ? 0 : reader_is_gone(s);
+        s->start += (size_t)put;
+        return 0;
+}
+
+static int
+move_inside(struct stream *s)
+{
+        size_t len = s->budget && *s->budget < SPLICE_LEN ? (size_t)*s->budget : SPLICE_LEN;
+        ssize_t moved = splice(s->from, NULL, s->to, NULL, len, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+
+        if (moved > 0) {
+                s->bytes += (uint64_t)moved;
+                (void)permitted(s, (size_t)moved);
+                return 0;
+        }
+        if (moved == 0)
+                close_from(s);
+        else if (errno == EAGAIN)              /* the other pipe is full: wait for it with bytes in hand */
+                fill(s);
+        else if (errno == EPIPE)
+                return reader_is_gone(s);
+        else if (errno != EINTR)
+                s->sink = STREAM_CAREFUL;
+        return 0;
+}
+
+int
+stream_move(struct stream *s, const struct pollfd *fds, size_t count)
+{
+        int result = 0;
+
+        if (count != 2)
+                return 0;
+        if (fds[1].fd >= 0 && (fds[1].revents & (POLLOUT | POLLERR | POLLHUP)) != 0)
+                return drain(s);
+        if (fds[0].fd >= 0 && (fds[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
+                if (is_splicing(s))
+                        return move_inside(s);
+                fill(s);
+                if (s->start < s->end && s->sink == STREAM_FILE)
+                        result = drain(s);
+        }
+        return result;
+}
+
+void
+stream_fini(struct stream *s)
+{
+        close_from(s);
+        close_to(s);
+        free(s->buffer);
+        free(s->captured);
+        s->buffer = s->captured = NULL;
+}

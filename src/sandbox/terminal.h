@@ -1,0 +1,26 @@
+/*
+ * sandbox/terminal.h - the caller's own terminal: its size, raw while a terminal inside is shown on it, and back.
+ */
+#ifndef CARREL_SANDBOX_TERMINAL_H
+#define CARREL_SANDBOX_TERMINAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <termios.h>
+
+struct terminal_mode {
+        int fd;
+        bool is_raw;
+        struct termios before;
+};
+
+/* Rows and columns of the terminal at fd; zeros where it is none. */
+void terminal_size(int fd, uint16_t *ret_rows, uint16_t *ret_columns);
+
+/* Keys go through untouched from here on. Nothing happens where fd is no terminal. */
+void terminal_raw(struct terminal_mode *mode, int fd);
+
+/* As it was before. Accepts a mode that was only zeroed. */
+void terminal_restore(struct terminal_mode *mode);
+
+#endif
