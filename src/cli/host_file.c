@@ -39,9 +39,9 @@ host_file_local_ability(const struct host_facts *facts)
                 .can_pause = false,             /* one command and its end: there is nothing to pause */
                 .caps_time = true,
                 .caps_memory = can_limit(facts, CGROUP_MEMORY),
-                .caps_cpu = true,               /* counted by control group, else by RLIMIT_CPU and a subreaper */
+                .caps_cpu = can_limit(facts, CGROUP_CPUACCT),   /* without a group only each process by itself (RLIMIT_CPU) */
                 .caps_millicores = can_limit(facts, CGROUP_CPU),
-                .caps_pids = can_limit(facts, CGROUP_PIDS),
+                .caps_pids = true,              /* by group, else by RLIMIT_NPROC, which a box's own user namespace counts */
                 .caps_files = true,
                 .caps_io = can_limit(facts, CGROUP_IO),
                 .caps_disk = true,              /* private file systems are sized; the workspace's own disk is not */

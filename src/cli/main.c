@@ -14,7 +14,26 @@
 #define CARREL_VERSION "0.1.0"
 #endif
 
+#define RUN_OPTIONS \
+        "  -f FILE         the manifest; without it, the SANDBOX.md or WORKSPACE.md of the workspace\n" \
+        "  -w DIR          the workspace; without it, the directory of FILE, else this one\n" \
+        "  -e NAME=VALUE   one more variable for the command (any number of times)\n" \
+        "  --host FILE     rules of the host; without it, those of this machine\n"
+
 static const struct command commands[] = {
+        { "run", "Run one command in a sandbox of its own, as the manifest says.",
+          "[-f FILE] [-w DIR] [-e NAME=VALUE] [-t] [--timeout T] [--json] [--] COMMAND [ARGUMENTS]",
+          RUN_OPTIONS
+          "  -t              a terminal inside, shown on this one\n"
+          "  --timeout T     end it earlier than the manifest would: 1500ms, 30s, 5m, 2h\n"
+          "  --json          one JSON object with output, ending and warnings\n"
+          "  --raw           control bytes go to a terminal as they are (otherwise they are shown as ^X)\n",
+          "carrel run -w examples/data-report -- python3 agent.py", cmd_run },
+        { "plan", "Show what `run` would do, step by step, with undo and reason.",
+          "[-f FILE] [-w DIR] [--host FILE] [--json]",
+          RUN_OPTIONS
+          "  --json          the steps as JSON\n",
+          "carrel plan -w examples/data-report", cmd_plan },
         { "check", "Say everything that is wrong with a manifest, and where.",
           "[FILE] [-w DIR] [--stage parse|validate|resolve|authorise] [--host FILE] [--json]",
           "  FILE          the manifest; without it, the SANDBOX.md or WORKSPACE.md of the workspace\n"

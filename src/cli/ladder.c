@@ -1,0 +1,95 @@
+/*
+ * cli/ladder.c - the start of `carrel run`, rung by rung.
+ *
+ * Room: cli (joining). Touches: fd, its own credentials and Landlock domain.
+ * Theory: root's `carrel run` reads text that somebody else wrote. Whoever finds a mistake in a parser must not find root's
+ * powers behind it: by then this process has no capability, and its files are read-only to it.
+ */
+#include "cli/ladder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "backend/ns/maker.h"
+#include "base/scoped.h"
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+#ifndef SYS_landlock_create_ruleset
+#define SYS_landlock_create_ruleset 444
+#define SYS_landlock_restrict_self 446
+#endif
+
+enum { CLOEXEC_RANGE = 1 << 2, FD_LAST = 1024, CAPABILITY_LAST = 63 };
+
+/* Everything that changes a file system, executes a program, and (ABI 3) truncates; reading stays free. */
+enum { DENY_BASE = 0x1ff3 & ~(1 << 2 | 1 << 3), DENY_TRUNCATE = 1 << 14 };
+
+static int
+take_descriptors(struct error *e)
+{
+        int fd;
+
+        do
+                fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+        while (fd >= 0 && fd <= 2 && fcntl(fd, F_SETFD, 0) == 0);
+        if (fd < 0)
+                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "opening /dev/null");
+        (void)close(fd);
+        if (syscall(SYS_close_range, 3, ~0u, CLOEXEC_RANGE) == 0)
+                return 0;
+        for (fd = 3; fd < FD_LAST; fd++)
+                (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+        return 0;
+}
+
+static int
+drop_privileges(struct error *e)
+{
+        struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+        /* One stays: looking into directories of others, or `sudo carrel run` could not read a user's workspace. */
+        struct __user_cap_data_struct look[2] = { { 1u << CAP_DAC_READ_SEARCH, 1u << CAP_DAC_READ_SEARCH, 0 }, { 0, 0, 0 } };
+
+        for (int cap = 0; cap <= CAPABILITY_LAST && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
+                continue;
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_capset, &head, look) < 0)
+                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "letting go of privileges");
+        return 0;
+}
+
+static int
+close_world(struct error *e)
+{
+        uint64_t handled = DENY_BASE;
+        long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
+        scoped_fd int rules = -1;
+
+        if (abi >= 3)
+                handled |= DENY_TRUNCATE;
+        if (abi > 0)
+                rules = (int)syscall(SYS_landlock_create_ruleset, &handled, sizeof handled, 0);
+        if (rules < 0 || syscall(SYS_landlock_restrict_self, rules, 0) < 0) {
+                (void)fail_sys(e, ERROR_CAPABILITY_UNAVAILABLE, errno, "closing the world with Landlock before foreign text is read as root");
+                error_hint(e, "Run carrel as an ordinary user, or boot a kernel with Landlock switched on (lsm=landlock,...).");
+                return -1;
+        }
+        return 0;
+}
+
+int
+ladder_climb(struct error *e)
+{
+        if (take_descriptors(e) < 0)
+                return -1;
+        if (geteuid() != 0)
+                return 0;
+        if (maker_prepare(e) < 0)
+                return -1;
+        return drop_privileges(e) < 0 ? -1 : close_world(e);
+}

@@ -1,0 +1,224 @@
+/*
+ * cli/run.c - `carrel run`: one command in a sandbox of its own.
+ *
+ * Room: cli (joining, program). Touches: fd (standard streams), the environment; the rest is sandbox/run.h's.
+ * Theory, the ladder: descriptors of the caller are marked; with privileges the maker is started and they are let go
+ * before any foreign text is read; then manifest, verdict, plan, command. The exit status is the command's own.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/ns/maker.h"
+#include "cli/commands.h"
+#include "cli/finding_print.h"
+#include "cli/ladder.h"
+#include "cli/prepare.h"
+#include "sandbox/environment.h"
+#include "sandbox/run.h"
+
+extern char **environ;
+
+static int
+open_secrets(const struct prepared *p, struct secret_values **ret, struct error *e)
+{
+        *ret = NULL;
+        if (p->spec->env.auth_count == 0 || !p->host.rules->secrets_file)
+                return 0;
+        return secret_values_open(p->host.rules->secrets_file, ret, e);
+}
+
+static int
+make_environment(struct prepared *p, const struct prepare_options *o, struct environment *ret, struct error *e)
+{
+        struct environment_request request = { .spec = p->spec, .rules = p->host.rules, .cwd = p->plan->cwd,
+                                               .has_terminal = o->wants_terminal, .extra = o->extra, .extra_count = o->extra_count,
+                                               .host = environ, .keeps_all = (p->layers_off & LAYER_ENV) != 0 };
+        struct secret_values *secrets;
+        int result;
+
+        if (open_secrets(p, &secrets, e) < 0)
+                return -1;
+        request.secrets = secrets;
+        result = environment_make(&p->arena, &request, ret, e);
+        secret_values_free(secrets);
+        return result;
+}
+
+/* The smaller of what the manifest says and what the caller asks. */
+static int
+choose_timeout(const struct prepared *p, const struct prepare_options *o, uint64_t *ret, struct error *e)
+{
+        uint64_t asked;
+
+        *ret = p->spec->limits.timeout_ms;
+        if (!o->timeout)
+                return 0;
+        if (prepare_duration_read(o->timeout, &asked, e) < 0)
+                return -1;
+        if (asked < *ret)
+                *ret = asked;
+        return 0;
+}
+
+/* The host may have the program although the sandbox does not: then say which entry would bring it in. */
+static void
+explain_not_found(const char *name, struct error *e)
+{
+        const char *path = getenv("PATH");
+        char candidate[4096];
+
+        if (e->code != ERROR_COMMAND_NOT_FOUND)
+                return;
+        if (strchr(name, '/') != NULL) {
+                if (name[0] == '/' && access(name, X_OK) == 0)
+                        error_hint(e, "The host has %.100s. Bring it in, read-only: metadata: {carrel: {tools: [\"%.*s\"]}}", name,
+                                   (int)(strrchr(name, '/') - name > 0 ? strrchr(name, '/') - name : 1), name);
+                return;
+        }
+        for (; path && *path != '\0'; path += strcspn(path, ":"), path += *path == ':') {
+                int len = (int)strcspn(path, ":");
+
+                (void)snprintf(candidate, sizeof candidate, "%.*s/%s", len, path, name);
+                if (path[0] == '/' && access(candidate, X_OK) == 0) {
+                        int up = len > 4 && strncmp(path + len - 4, "/bin", 4) == 0 ? len - 4 : len;
+
+                        error_hint(e, "The host has %.120s. Bring it in, read-only: metadata: {carrel: {tools: [\"%.*s\"]}}", candidate, up, path);
+                        return;
+                }
+        }
+}
+
+static void
+print_json(const struct prepared *p, const struct run_result *r)
+{
+        struct json_writer w;
+        enum error_code code = outcome_error(r->outcome.word);
+
+        json_init(&w, true);
+        json_open_map(&w);
+        json_member_text(&w, "id", p->id);
+        outcome_write(&w, &r->outcome);
+        json_key(&w, "stdout");
+        json_bytes(&w, r->out, r->out_len);
+        json_key(&w, "stderr");
+        json_bytes(&w, r->err, r->err_len);
+        json_member_bool(&w, "truncated", r->out_dropped + r->err_dropped > 0);
+        if (code != ERROR_NONE) {
+                struct error e;
+
+                (void)fail(&e, code, "the command ended as %s", outcome_name(r->outcome.word));
+                json_key(&w, "error");
+                json_error(&w, &e);
+        }
+        json_findings(&w, &p->findings);
+        json_close_map(&w);
+        (void)json_print(&w, stdout);
+}
+
+/* Endings that are not the command's own are told on standard error, with what to do. */
+static void
+print_ending(const struct prepared *p, const struct run_result *r)
+{
+        static const char *const sentences[OUTCOME_MAX] = {
+                [OUTCOME_TIMED_OUT] = "the command ran into limits.timeout_ms; its whole process tree was killed",
+                [OUTCOME_OOM_KILLED] = "the command ran into limits.memory_mb and was killed",
+                [OUTCOME_CPU_LIMIT] = "the command ran into limits.cpu_ms; its whole process tree was killed",
+                [OUTCOME_KILLED] = "the command was killed",
+                [OUTCOME_POLICY_KILLED] = "the disk behind a writable mount was nearly full; the process tree was killed",
+                [OUTCOME_LOST] = "the end of the command was not seen",
+        };
+        const char *sentence = sentences[r->outcome.word];
+        struct error e;
+
+        if (r->outcome.dropped_bytes > 0)
+                (void)fprintf(stderr, "carrel: %llu bytes of output past limits.output_bytes were dropped\n",
+                              (unsigned long long)r->outcome.dropped_bytes);
+        if (!sentence)
+                return;
+        if (outcome_error(r->outcome.word) == ERROR_NONE) {
+                (void)fprintf(stderr, "carrel: %s\n", sentence);
+                return;
+        }
+        (void)fail(&e, outcome_error(r->outcome.word), "%s", sentence);
+        print_error(stderr, p->file_name, &e);
+}
+
+static int
+run(struct prepared *p, const struct prepare_options *o, struct run_result *ret, struct error *e)
+{
+        struct environment env;
+        struct run_options options = {
+                .backend = &backend_ns, .plan = p->plan, .sources = p->sources.fds,
+                .argv = (const char *const *)o->command, .argc = (size_t)o->command_count,
+                .envp = env.items, .cwd = p->plan->cwd, .wants_terminal = o->wants_terminal, .captures = o->is_json,
+                .escapes = !o->is_raw, .in = STDIN_FILENO, .out = STDOUT_FILENO, .err = STDERR_FILENO,
+                .cpu_ms = p->spec->limits.cpu_ms, .output_bytes = p->spec->limits.output_bytes, .cpu_count = p->facts.cpu_count,
+                .floors = p->sources.writable, .floor_count = p->sources.writable_count, .floor_mb = p->plan->disk_floor_mb,
+                .layers_off = p->layers_off,
+        };
+
+        if (choose_timeout(p, o, &options.timeout_ms, e) < 0 || make_environment(p, o, &env, e) < 0)
+                return -1;
+        options.envc = env.count;
+        if (sandbox_run(&options, ret, e) < 0) {
+                explain_not_found(o->command[0], e);
+                return -1;
+        }
+        return 0;
+}
+
+static int
+checked(int argc, char **argv, struct prepare_options *o, struct error *e)
+{
+        if (prepare_options_read(argc, argv, o, e) < 0)
+                return -1;
+        if (o->command_count == 0 || o->command[0][0] == '\0') {
+                (void)fail(e, ERROR_INVALID_ARGUMENT, o->command_count == 0 ? "there is no command to run" : "the command's name is empty");
+                error_hint(e, "For example: carrel run -- python3 agent.py");
+                return -1;
+        }
+        if (o->wants_terminal && !isatty(STDIN_FILENO)) {
+                (void)fail(e, ERROR_INVALID_ARGUMENT, "-t shows a terminal, and standard input is none");
+                error_hint(e, "Leave out -t where input or output is a pipe.");
+                return -1;
+        }
+        return 0;
+}
+
+int
+cmd_run(int argc, char **argv)
+{
+        struct prepare_options o;
+        struct prepared p;
+        struct run_result result;
+        struct error e;
+        int status;
+
+        if (checked(argc, argv, &o, &e) < 0)
+                return print_failure(NULL, &e, o.is_json);
+        if (prepared_init(&p, &e) < 0 || ladder_climb(&e) < 0) {
+                prepared_fini(&p);
+                return print_failure(NULL, &e, o.is_json);
+        }
+        if (prepare(&o, &p, &e) < 0 || run(&p, &o, &result, &e) < 0) {
+                if (!o.is_json)
+                        for (const struct warning *w = p.findings.warnings; w; w = w->next)
+                                print_warning(stderr, p.file_name, w);
+                status = print_failure(p.file_name, &e, o.is_json);
+                prepared_fini(&p);
+                return status;
+        }
+        if (o.is_json) {
+                print_json(&p, &result);
+        } else {
+                for (const struct warning *w = p.findings.warnings; w; w = w->next)
+                        print_warning(stderr, p.file_name, w);
+                print_ending(&p, &result);
+        }
+        status = outcome_status(&result.outcome);
+        run_result_fini(&result);
+        prepared_fini(&p);
+        return status;
+}
