@@ -271,7 +271,8 @@ static int
 make_plan(struct prepared *p, struct error *e)
 {
         struct plan_request request = { .id = p->id, .sources = p->sources.items, .source_count = p->sources.count,
-                                        .mounts = p->sources.mounts, .mount_count = p->sources.count, .layers_off = p->layers_off };
+                                        .mounts = p->sources.mounts, .mount_count = p->sources.count, .disks = p->sources.disks,
+                                        .disk_count = p->sources.disk_count, .layers_off = p->layers_off };
 
         if (choose_identity(p, &request, e) < 0)
                 return -1;

@@ -7,6 +7,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -32,7 +35,7 @@ look_ahead(struct host *h)
 void
 host_init(struct host *h, const struct plan_view *view, int *sources)
 {
-        *h = (struct host){ .view = view, .sources = sources, .lease = -1, .unified = -1 };
+        *h = (struct host){ .view = view, .sources = sources, .lease = -1, .unified = -1, .oom = -1 };
         look_ahead(h);
 }
 
@@ -91,6 +94,28 @@ join_step(struct host *h, const struct step *s)
         return 0;
 }
 
+/*
+ * v1 kills one process when a group is out of memory and has no word for "all of them" (v2: memory.oom.group). So the kernel
+ * is asked to tell, and whoever watches the box ends it.
+ */
+static int
+listen_for_oom(struct host *h, const char *control_path, int control)
+{
+        char path[4096], text[64];
+        const char *slash = strrchr(control_path, '/');
+        int len;
+
+        if (!slash || (size_t)(slash - control_path) + sizeof "/cgroup.event_control" > sizeof path)
+                return -ENAMETOOLONG;
+        memcpy(path, control_path, (size_t)(slash - control_path));
+        memcpy(path + (slash - control_path), "/cgroup.event_control", sizeof "/cgroup.event_control");
+        h->oom = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (h->oom < 0)
+                return -errno;
+        len = snprintf(text, sizeof text, "%d %d", h->oom, control);
+        return group_write(path, text, (size_t)len);
+}
+
 static int
 watch_step(struct host *h, const struct step *s)
 {
@@ -103,7 +128,7 @@ watch_step(struct host *h, const struct step *s)
                 return -errno;
         h->watch_kinds[h->watch_count] = (uint8_t)s->number;
         h->watches[h->watch_count++] = fd;
-        return 0;
+        return s->number == WATCH_OOM_CONTROL ? listen_for_oom(h, s->path, fd) : 0;
 }
 
 static int
@@ -174,8 +199,10 @@ host_fini(struct host *h)
         close_all(h->watches, h->watch_count);
         if (h->unified >= 0)
                 (void)close(h->unified);
+        if (h->oom >= 0)
+                (void)close(h->oom);
         h->join_count = h->watch_count = 0;
-        h->unified = -1;
+        h->unified = h->oom = -1;
         done.step_count = h->done;            /* HOST steps come first, so the first `done` are those that were done */
         lease_undo(&done);
         if (h->lease >= 0)

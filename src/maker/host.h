@@ -23,6 +23,7 @@ struct host {
         int unified;                                  /* v2 group to be cloned into, -1 if none */
         int watches[HOST_WATCHES_MAX];  size_t watch_count;
         uint8_t watch_kinds[HOST_WATCHES_MAX];
+        int oom;                                      /* becomes readable when a v1 group is out of memory, -1 if none */
         uint64_t namespaces;                          /* of the SPAWN step */
         uint32_t done;                                /* steps done, for the undoing */
 };

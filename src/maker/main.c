@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -85,6 +86,8 @@ begin_inside(const struct host *h)
         (void)close(KEEPER);
         if (h->lease >= 0)
                 (void)close(h->lease);
+        if (h->oom >= 0)
+                (void)close(h->oom);
         (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);      /* else /proc/self belongs to root, and no map can be written */
 }
 
@@ -183,23 +186,37 @@ do_host_steps(struct host *h, uint32_t *ret_failed)
         return 0;
 }
 
-/* Waits until the box is gone; kills it when told to or when the keeper has gone. */
+/*
+ * Waits until the box is gone; kills it when told to, when the keeper has gone, or when a v1 group is out of memory. SIGCHLD is read
+ * from a descriptor: it needs no newer call than the box itself does.
+ */
 static int
-watch(pid_t pid)
+watch(pid_t pid, int oom, unsigned *ret_is_oom)
 {
         _Alignas(8) char order[64];                    /* orders have no body; the plan stays where it is */
+        struct signalfd_siginfo info;
         int status = 0;
-        struct pollfd fds[2] = { { KEEPER, POLLIN, 0 }, { -1, POLLIN, 0 } };
+        sigset_t child;
+        struct pollfd fds[3] = { { KEEPER, POLLIN, 0 }, { -1, POLLIN, 0 }, { oom, POLLIN, 0 } };
 
-        fds[1].fd = (int)syscall(SYS_pidfd_open, pid, 0);
+        (void)sigemptyset(&child);
+        (void)sigaddset(&child, SIGCHLD);
+        fds[1].fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+        if (fds[1].fd < 0)
+                (void)kill(pid, SIGKILL);              /* nobody could hear an order: no box without a watch */
         while (waitpid(pid, &status, fds[1].fd >= 0 ? WNOHANG : 0) == 0) {
                 struct wire_message m;
 
-                if (poll(fds, 2, -1) < 0 && errno != EINTR)
+                if (poll(fds, 3, -1) < 0 && errno != EINTR)
                         (void)kill(pid, SIGKILL);
-                if ((fds[1].revents & POLLIN) != 0 || (fds[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0)
+                while ((fds[1].revents & POLLIN) != 0 && read(fds[1].fd, &info, sizeof info) > 0)
                         continue;
-                if (wire_receive(KEEPER, 0, &m, order, sizeof order) == -EAGAIN)
+                if ((fds[2].revents & POLLIN) != 0) {
+                        *ret_is_oom = 1;
+                        (void)kill(pid, SIGKILL);
+                        fds[2].fd = -1;
+                }
+                if ((fds[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0 || wire_receive(KEEPER, 0, &m, order, sizeof order) == -EAGAIN)
                         continue;
                 wire_message_close(&m);
                 (void)kill(pid, SIGKILL);
@@ -240,6 +257,7 @@ make(struct wire_message *m)
         struct host host;
         struct wire_box_ended ended = { 0 };
         uint32_t failed = UINT32_MAX;
+        unsigned is_oom = 0;
         pid_t pid;
         int result = plan_unpack(packed, m->len, &view);
 
@@ -261,8 +279,10 @@ make(struct wire_message *m)
         }
         wire_message_close(m);
         (void)wire_send(KEEPER, WIRE_SPAWNED, &(struct wire_spawned){ pid }, sizeof(struct wire_spawned), host.watches, host.watch_count);
-        ended.wait_status = watch(pid);
+        ended.wait_status = watch(pid, host.oom, &is_oom);
         count(&host, &ended);
+        if (is_oom && ended.oom_kills == 0)
+                ended.oom_kills = 1;
         host_fini(&host);
         (void)wire_send(KEEPER, WIRE_BOX_ENDED, &ended, sizeof ended, NULL, 0);
         return 0;

@@ -66,8 +66,6 @@ struct host_facts {
         struct host_dir dirs[HOST_DIRS_MAX];     size_t dir_count;
         const char *etc[HOST_ETC_MAX];           size_t etc_count;   /* paths under /etc that exist and may be bound */
         struct cgroup_facts cgroup;
-        char disks[4][16];                       /* "major:minor" of whole disks that io limits apply to */
-        size_t disk_count;
         char runtime_dir[FACTS_PATH_MAX];        /* for leases: /run/carrel, $XDG_RUNTIME_DIR/carrel or /tmp/carrel-UID */
 };
 

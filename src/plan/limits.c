@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { IO_DEVICES_MAX = 1 };
+enum { FLOOR_MB = 32 };
 
 static const char *
 group_of(struct builder *b, enum cgroup_controller c)
@@ -169,7 +169,7 @@ plan_io(struct builder *b)
                         warn_unenforceable(b, fields[i], no_group_because(b));
                         continue;
                 }
-                for (size_t d = 0; d < b->facts->disk_count; d++) {
+                for (size_t d = 0; d < b->request->disk_count; d++) {
                         const char *file = place->version == 2 ? "io.max"
                                            : i == 0            ? "blkio.throttle.read_bps_device"
                                                                : "blkio.throttle.write_bps_device";
@@ -177,12 +177,32 @@ plan_io(struct builder *b)
                         make_group(b, group_of(b, CGROUP_IO), fields[i]);
                         s = builder_add(b, STEP_CGROUP_LIMIT, builder_text(b, "%s/%s", group_of(b, CGROUP_IO), file), fields[i]);
                         s->text = place->version == 2
-                                          ? builder_text(b, "%s %s=%" PRIu64, b->facts->disks[d], i == 0 ? "rbps" : "wbps", values[i])
-                                          : builder_text(b, "%s %" PRIu64, b->facts->disks[d], values[i]);
+                                          ? builder_text(b, "%s %s=%" PRIu64, b->request->disks[d], i == 0 ? "rbps" : "wbps", values[i])
+                                          : builder_text(b, "%s %" PRIu64, b->request->disks[d], values[i]);
                         s->text_len = strlen(s->text);
                 }
-                if (b->facts->disk_count == 0)
-                        warn_unenforceable(b, fields[i], "no block device was found to hold it to");
+                if (b->request->disk_count == 0)
+                        warn_unenforceable(b, fields[i], "no writable mount lies on a disk that could be held to it");
+        }
+}
+
+static bool
+is_disk_asked(const struct spec *spec)
+{
+        return node_find(node_find(node_find(spec->metadata, "carrel"), "limits"), "disk_mb") != NULL;
+}
+
+/* Private places are sized. A workspace's own disk cannot be capped without privileges over it: a floor is kept free. */
+static void
+plan_disk(struct builder *b)
+{
+        for (size_t i = 0; i < b->request->mount_count; i++) {
+                if (b->request->mounts[i].is_read_only)
+                        continue;
+                b->plan->disk_floor_mb = FLOOR_MB;
+                if (is_disk_asked(b->spec))
+                        warn_unenforceable(b, "disk_mb", "it caps the private places; of a writable mount only a floor of free space is kept");
+                return;
         }
 }
 
@@ -247,6 +267,7 @@ builder_limits(struct builder *b)
         plan_cpu_share(b);
         plan_cpu_time(b);
         plan_io(b);
+        plan_disk(b);
         plan_unified(b);
         plan_join(b);
 }

@@ -54,6 +54,7 @@ struct plan_request {
         const char *lease_path;        /* file to lock, or NULL when nothing outlives the processes */
         const struct plan_source *sources;  size_t source_count;
         const struct plan_mount *mounts;    size_t mount_count;
+        const char *const *disks;  size_t disk_count;   /* "major:minor" of the whole disks behind writable mounts */
         uint32_t outside_uid, outside_gid;  /* whom the payload is outside: the caller, or a uid reserved for this box */
         uint32_t layers_off;           /* enum plan_layer; 0 in the shipped program */
 };

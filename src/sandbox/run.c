@@ -78,12 +78,18 @@ decide(struct session *s, enum outcome_word word)
 }
 
 static void
-end_box(struct session *s, enum outcome_word word)
+kill_box(struct session *s)
 {
-        decide(s, word);
         if (!s->is_killed)
                 s->o->backend->kill(s->box);
         s->is_killed = true;
+}
+
+static void
+end_box(struct session *s, enum outcome_word word)
+{
+        decide(s, word);
+        kill_box(s);
 }
 
 static void
@@ -147,6 +153,7 @@ send_exec(struct session *s, const int *stdio, struct error *e)
                 at = put(at, o->envp[i]);
         (void)put(at, o->cwd);
         result = wire_send(s->guest, WIRE_EXEC, body, sizeof head + len, stdio, o->wants_terminal ? 0 : 3);
+        explicit_bzero(body, sizeof head + len);       /* the environment may hold secrets */
         free(body);
         return result < 0 ? fail_sys(e, ERROR_BACKEND_FAILED, -result, "handing the command on") : 0;
 }
@@ -389,6 +396,15 @@ look_at_cpu(struct session *s, uint64_t now)
         s->cpu_look = now + (left_ms < CPU_LOOK_MIN_MS ? CPU_LOOK_MIN_MS : left_ms);
 }
 
+/* Bytes that stay free: the floor, or a fiftieth of a small file system. */
+static uint64_t
+floor_of(const struct session *s, const struct statvfs *fs)
+{
+        uint64_t part = (uint64_t)fs->f_blocks * fs->f_frsize / 50;
+
+        return part < s->o->floor_mb << 20 ? part : s->o->floor_mb << 20;
+}
+
 static void
 look_at_floor(struct session *s, uint64_t now)
 {
@@ -396,7 +412,7 @@ look_at_floor(struct session *s, uint64_t now)
         for (size_t i = 0; i < s->o->floor_count; i++) {
                 struct statvfs fs;
 
-                if (fstatvfs(s->o->floors[i], &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize >> 20 < s->o->floor_mb)
+                if (fstatvfs(s->o->floors[i], &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < floor_of(s, &fs))
                         end_box(s, OUTCOME_POLICY_KILLED);
         }
 }
@@ -461,8 +477,8 @@ one_turn(struct session *s)
                 (void)close(s->in.to);         /* the command sees the end of its input */
                 s->in.to = -1;
         }
-        if (s->guest_is_done && !s->box_is_done && !s->is_decided && s->error.code == ERROR_NONE)
-                end_box(s, OUTCOME_LOST);
+        if (s->guest_is_done && !s->box_is_done)
+                kill_box(s);                   /* nobody inside answers any more; why is for the backend to say */
 }
 
 static int

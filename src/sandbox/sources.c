@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/scoped.h"
@@ -227,6 +228,32 @@ judge_again(const struct opening *o, const struct plan_source *source, const cha
         return fail_at(e, ERROR_MOUNT_DENIED, "mounts", "link_leads_out", "%.200s leads to %.200s, which is not permitted", named, source->host_path);
 }
 
+/* The whole disk of a partition is named by its parent in sysfs; a file system without a disk has none. */
+static int
+add_disk(const struct opening *o, const struct plan_source *source, struct error *e)
+{
+        char path[96], text[32];
+        scoped_fd int fd = -1;
+        ssize_t len;
+        const char *disk;
+
+        (void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u/partition", major(source->device), minor(source->device));
+        (void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u/%s", major(source->device), minor(source->device),
+                       access(path, F_OK) == 0 ? "../dev" : "dev");
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        len = fd < 0 ? 0 : read(fd, text, sizeof text);
+        if (len <= 1)
+                return 0;
+        disk = arena_copy(o->arena, text, (size_t)len - (text[len - 1] == '\n'));
+        if (!disk)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a name");
+        for (size_t i = 0; i < o->s->disk_count; i++)
+                if (strcmp(o->s->disks[i], disk) == 0)
+                        return 0;
+        o->s->disks[o->s->disk_count++] = disk;
+        return 0;
+}
+
 static int
 add_mount(struct opening *o, const char *named, const char *at, bool is_read_only, bool is_tool, struct error *e)
 {
@@ -245,6 +272,8 @@ add_mount(struct opening *o, const char *named, const char *at, bool is_read_onl
         if (is_read_only)
                 return 0;
         o->s->writable[o->s->writable_count++] = fd;
+        if (add_disk(o, source, e) < 0)
+                return -1;
         return source->is_directory ? protect_source(o, source, fd, e) : 0;
 }
 
@@ -289,7 +318,7 @@ sources_open(struct arena *arena, const struct spec *spec, const struct host_rul
         struct opening o = { .arena = arena, .spec = spec, .rules = rules, .workspace = workspace, .manifest = manifest, .as_owner = as_owner,
                              .s = ret };
 
-        ret->count = ret->writable_count = 0;
+        ret->count = ret->writable_count = ret->disk_count = 0;
         ret->has_placeholders = false;
         return open_mounts(&o, e) < 0 || open_tools(&o, e) < 0 ? -1 : 0;
 }

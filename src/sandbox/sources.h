@@ -23,6 +23,7 @@ struct sources {
         int fds[SOURCES_MAX];          /* O_PATH; owned here */
         int writable[SOURCES_MAX];     /* the fds of read-write mounts; borrowed from `fds` */
         size_t count, writable_count;
+        const char *disks[SOURCES_MAX];  size_t disk_count;   /* "major:minor" of whole disks behind read-write mounts */
         bool has_placeholders;         /* something will stand on the host's disk while the box lives */
 };
 
