@@ -15,6 +15,7 @@
 #include "cli/finding_print.h"
 #include "cli/ladder.h"
 #include "cli/prepare.h"
+#include "cli/scope.h"
 #include "sandbox/environment.h"
 #include "sandbox/run.h"
 
@@ -187,6 +188,23 @@ checked(int argc, char **argv, struct prepare_options *o, struct error *e)
         return 0;
 }
 
+static void
+print_warnings(const struct prepared *p, const struct prepare_options *o)
+{
+        for (const struct warning *w = o->is_json ? NULL : p->findings.warnings; w; w = w->next)
+                print_warning(stderr, p->file_name, w);
+}
+
+/* Up to the plan, ready to be run. */
+static int
+get_ready(struct prepared *p, const struct prepare_options *o, int argc, char **argv, struct error *e)
+{
+        if (prepared_init(p, e) < 0 || ladder_climb(e) < 0 || prepare(o, p, e) < 0)
+                return -1;
+        scope_enter(p, argc, argv);
+        return 0;
+}
+
 int
 cmd_run(int argc, char **argv)
 {
@@ -198,27 +216,20 @@ cmd_run(int argc, char **argv)
 
         if (checked(argc, argv, &o, &e) < 0)
                 return print_failure(NULL, &e, o.is_json);
-        if (prepared_init(&p, &e) < 0 || ladder_climb(&e) < 0) {
-                prepared_fini(&p);
-                return print_failure(NULL, &e, o.is_json);
-        }
-        if (prepare(&o, &p, &e) < 0 || run(&p, &o, &result, &e) < 0) {
-                if (!o.is_json)
-                        for (const struct warning *w = p.findings.warnings; w; w = w->next)
-                                print_warning(stderr, p.file_name, w);
+        status = get_ready(&p, &o, argc, argv, &e);
+        print_warnings(&p, &o);
+        if (status == 0)
+                status = run(&p, &o, &result, &e);
+        if (status < 0) {
                 status = print_failure(p.file_name, &e, o.is_json);
-                prepared_fini(&p);
-                return status;
-        }
-        if (o.is_json) {
-                print_json(&p, &result);
         } else {
-                for (const struct warning *w = p.findings.warnings; w; w = w->next)
-                        print_warning(stderr, p.file_name, w);
-                print_ending(&p, &result);
+                if (o.is_json)
+                        print_json(&p, &result);
+                else
+                        print_ending(&p, &result);
+                status = outcome_status(&result.outcome);
+                run_result_fini(&result);
         }
-        status = outcome_status(&result.outcome);
-        run_result_fini(&result);
         prepared_fini(&p);
         return status;
 }

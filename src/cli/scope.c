@@ -1,0 +1,74 @@
+/*
+ * cli/scope.c - a control group of one's own, asked of systemd.
+ *
+ * Room: cli (joining). Touches: the environment, one socket of the user's systemd, execve.
+ * Theory: only systemd may make groups on a host that it manages, and it gives them away with Delegate=yes. Its own command
+ * does the asking: `systemd-run --scope` executes us in place, so process id, terminal and exit status stay. The user's manager
+ * is asked for a connection first, because after that there is no way back.
+ */
+#include "cli/scope.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/scoped.h"
+
+enum { WORDS = 8 };
+
+static bool
+wants_group(const struct spec *spec)
+{
+        const struct spec_limits *l = &spec->limits;
+
+        return l->memory_mb != SPEC_UNSET || l->cpu_ms != SPEC_UNSET || l->cpu_millicores != SPEC_UNSET ||
+               l->io_read_bps != SPEC_UNSET || l->io_write_bps != SPEC_UNSET;
+}
+
+static bool
+has_group(const struct host_facts *facts)
+{
+        return facts->cgroup.place[CGROUP_MEMORY].version != 0;
+}
+
+static bool
+manager_answers(void)
+{
+        const char *runtime = getenv("XDG_RUNTIME_DIR");
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        scoped_fd int fd = -1;
+        int len = runtime ? snprintf(address.sun_path, sizeof address.sun_path, "%s/systemd/private", runtime) : -1;
+
+        if (len < 0 || (size_t)len >= sizeof address.sun_path)
+                return false;
+        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        return fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+}
+
+void
+scope_enter(const struct prepared *p, int argc, char **argv)
+{
+        static const char *const words[WORDS] = { "systemd-run", "--user", "--scope", "--quiet", "--collect", "-p", "Delegate=yes", "--" };
+        const char **all;
+        char self[4096];
+        ssize_t len;
+
+        if (p->facts.is_privileged || getenv("CARREL_IN_SCOPE") || !wants_group(p->spec) || has_group(&p->facts) ||
+            access("/sys/fs/cgroup/cgroup.controllers", F_OK) < 0 || !manager_answers())
+                return;
+        len = readlink("/proc/self/exe", self, sizeof self - 1);
+        all = calloc((size_t)argc + WORDS + 2, sizeof *all);
+        if (len <= 0 || !all || setenv("CARREL_IN_SCOPE", "1", 1) < 0) {
+                free(all);
+                return;
+        }
+        self[len] = '\0';
+        memcpy(all, words, sizeof words);
+        all[WORDS] = self;
+        memcpy(all + WORDS + 1, argv, (size_t)argc * sizeof *argv);
+        (void)execvp(all[0], (char *const *)(uintptr_t)all);
+        free(all);                             /* no systemd-run: warned of, as without systemd */
+}
