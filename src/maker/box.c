@@ -282,7 +282,7 @@ overlay_over(const struct box *box, const char *path)
         char lower[96];
         const struct setting settings[] = { { "lowerdir", lower }, { NULL, NULL } };
         int below = place_open(box->root, path);
-        int empty = place_open(box->root, PLAN_WORKSHOP "/empty");
+        int empty = place_open(box->root, PLAN_EMPTY);
         int mount;
 
         (void)snprintf(lower, sizeof lower, "/proc/self/fd/%d:/proc/self/fd/%d", below, empty);
@@ -302,8 +302,6 @@ overlay_step(const struct box *box, const struct step *s)
         struct step read_only = *s;
         int tree, result;
 
-        if (s->source == STEP_NO_SOURCE)
-                return mount_at(box, overlay_over(box, s->path), s->path);
         tree = open_source(box, s);
         if (tree < 0)
                 return tree;
@@ -457,7 +455,7 @@ link_step(const struct box *box, const struct step *s)
 static int
 clear_step(const struct box *box, const struct step *s)
 {
-        static const char *const names[] = { "/private", "/nowhere", "/empty", "/nothing" };
+        static const char *const names[] = { "/private", "/nowhere", "/nothing" };
         char path[256];
 
         if (fchdir(box->root) < 0)
@@ -465,7 +463,7 @@ clear_step(const struct box *box, const struct step *s)
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
                 (void)snprintf(path, sizeof path, ".%s%s", s->path, names[i]);
                 (void)umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
-                if (unlinkat(AT_FDCWD, path, i < 3 ? AT_REMOVEDIR : 0) < 0 && errno != ENOENT)
+                if (unlinkat(AT_FDCWD, path, i < 2 ? AT_REMOVEDIR : 0) < 0 && errno != ENOENT)
                         return -errno;
         }
         (void)snprintf(path, sizeof path, ".%s", s->path);

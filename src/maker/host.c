@@ -18,6 +18,7 @@
 #include "maker/lease.h"
 #include "maker/placeholder.h"
 #include "maker/tree.h"
+#include "plan/request.h"
 
 static void
 look_ahead(struct host *h)
@@ -146,7 +147,8 @@ tree_step(struct host *h, const struct step *s)
 
         if (s->source == STEP_NO_SOURCE)
                 return -EINVAL;
-        tree = tree_open(h->sources[s->source], (uint32_t)s->number, (uint32_t)s->number2, h->box_uid, h->box_gid);
+        tree = s->number == PLAN_NO_ID ? tree_open_plain(h->sources[s->source])
+                                       : tree_open(h->sources[s->source], (uint32_t)s->number, (uint32_t)s->number2, h->box_uid, h->box_gid);
         if (tree < 0)
                 return tree;
         (void)close(h->sources[s->source]);

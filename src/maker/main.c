@@ -34,7 +34,7 @@
 #include "maker/kernel.h"
 #include "wire/message.h"
 
-enum { KEEPER = 3, EXIT_BROKEN = 125 };
+enum { KEEPER = 3, EXIT_BROKEN = 125, FD_LAST = 4096 };
 
 static _Alignas(8) unsigned char packed[WIRE_BODY_MAX];
 
@@ -91,6 +91,18 @@ begin_inside(const struct host *h)
         (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);      /* else /proc/self belongs to root, and no map can be written */
 }
 
+/* Nothing of the making stays open in pid 1 but its control socket. */
+static int
+keep_only(int control)
+{
+        if (dup2(control, KEEPER) < 0 || fcntl(KEEPER, F_SETFD, FD_CLOEXEC) < 0)
+                _exit(EXIT_BROKEN);
+        if (syscall(SYS_close_range, KEEPER + 1, ~0u, 0) < 0)
+                for (int fd = KEEPER + 1; fd < FD_LAST; fd++)
+                        (void)close(fd);
+        return KEEPER;
+}
+
 static _Noreturn void
 run_inside(const struct host *h, int control)
 {
@@ -110,10 +122,7 @@ run_inside(const struct host *h, int control)
                 if (result < 0)
                         fail_inside(control, i, result);
         }
-        if (box.root >= 0)
-                (void)close(box.root);
-        for (uint32_t source = 0; source < h->view->source_count; source++)
-                (void)close(h->sources[source]);
+        control = keep_only(control);
         memset(packed, 0, sizeof packed);              /* host paths are not for the inside */
         guest_serve(control);
 }

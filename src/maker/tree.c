@@ -85,6 +85,12 @@ mapping_open(uint32_t owner_uid, uint32_t owner_gid, uint32_t box_uid, uint32_t 
 }
 
 int
+tree_open_plain(int source)
+{
+        return kernel_open_tree(source, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+}
+
+int
 tree_open(int source, uint32_t owner_uid, uint32_t owner_gid, uint32_t box_uid, uint32_t box_gid)
 {
         struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
@@ -93,7 +99,7 @@ tree_open(int source, uint32_t owner_uid, uint32_t owner_gid, uint32_t box_uid, 
         mapping = mapping_open(owner_uid, owner_gid, box_uid, box_gid);
         if (mapping < 0)
                 return mapping;
-        tree = kernel_open_tree(source, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+        tree = tree_open_plain(source);
         if (tree < 0) {
                 (void)close(mapping);
                 return tree;

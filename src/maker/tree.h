@@ -13,4 +13,7 @@
  */
 int tree_open(int source, uint32_t owner_uid, uint32_t owner_gid, uint32_t box_uid, uint32_t box_gid);
 
+/* The same with ids as they are. */
+int tree_open_plain(int source);
+
 #endif

@@ -3,8 +3,8 @@
  *
  * Room: plan (deciding, pure). Touches: nothing.
  * Theory: outer mounts come before what is mounted beneath them. A read-only mount is an overlay, through which
- * a socket of the host cannot be connected to; where something is mounted beneath the source, each of those
- * gets an overlay of its own. A writable mount is a bind; host sockets found in it are hidden, protected names
+ * a socket of the host cannot be connected to; where something is mounted beneath the source an overlay would not show it, so
+ * there, as for a writable mount, it is a bind with everything beneath it; host sockets found in it are hidden, protected names
  * are bound read-only over themselves and their parents pinned, so that none can be renamed away (B15).
  */
 #include <stdlib.h>
@@ -21,7 +21,7 @@ source_of(const struct builder *b, const struct plan_mount *m)
 static bool
 wants_overlay(const struct builder *b, const struct plan_mount *m)
 {
-        return m->is_read_only && !m->is_tool && source_of(b, m)->is_directory && builder_has(b, LAYER_OVERLAY) &&
+        return m->is_read_only && !m->is_tool && source_of(b, m)->is_directory && source_of(b, m)->submount_count == 0 && builder_has(b, LAYER_OVERLAY) &&
                builder_has(b, LAYER_READ_ONLY);
 }
 
@@ -34,8 +34,8 @@ plan_tree(struct builder *b, const struct plan_mount *m)
         struct step *s = builder_add(b, STEP_TREE, m->at, "ids outside and inside are mapped, so files keep their owner");
 
         s->source = m->source;
-        s->number = source->owner_uid;
-        s->number2 = source->owner_gid;
+        s->number = m->is_tool ? PLAN_NO_ID : source->owner_uid;
+        s->number2 = m->is_tool ? PLAN_NO_ID : source->owner_gid;
         s->flags |= STEP_RECURSIVE;
 }
 
@@ -69,7 +69,7 @@ builder_sources(struct builder *b)
 
                 for (size_t p = 0; is_protecting(b, m) && p < source->protect_count; p++)
                         plan_placeholder(b, m->source, &source->protect[p]);
-                if (b->facts->is_privileged && !m->is_tool)
+                if (b->facts->is_privileged)
                         plan_tree(b, m);
         }
 }
@@ -120,12 +120,7 @@ plan_from(struct builder *b, struct step *s, const struct plan_mount *m)
 static void
 plan_overlay(struct builder *b, const struct plan_mount *m)
 {
-        const struct plan_source *source = source_of(b, m);
-
         plan_from(b, builder_add(b, STEP_OVERLAY, m->at, "mounts: read-only"), m);
-        for (size_t i = 0; i < source->submount_count; i++)
-                (void)builder_add(b, STEP_OVERLAY, builder_text(b, "%s/%s", m->at, source->submounts[i]),
-                                  "a mount beneath a read-only mount");
 }
 
 static void

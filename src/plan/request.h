@@ -61,6 +61,7 @@ struct plan_request {
 
 /* Who the payload is inside, always. */
 enum { PLAN_UID = 1000, PLAN_GID = 1000 };
+#define PLAN_NO_ID UINT64_MAX              /* a TREE whose ids are left as they are */
 #define PLAN_USER "agent"
 #define PLAN_HOME "/home/agent"
 
@@ -68,5 +69,7 @@ enum { PLAN_UID = 1000, PLAN_GID = 1000 };
 #define PLAN_WORKSHOP "/.carrel"
 #define PLAN_NOTHING PLAN_WORKSHOP "/nothing"
 #define PLAN_NOWHERE PLAN_WORKSHOP "/nowhere"
+#define PLAN_PRIVATE PLAN_WORKSHOP "/private"     /* the tmpfs whose directories are the private places; it outlives the workshop */
+#define PLAN_EMPTY PLAN_PRIVATE "/empty"          /* the lower half of a read-only overlay: must live as long as that does */
 
 #endif

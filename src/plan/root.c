@@ -12,7 +12,6 @@
 
 enum { ROOT_BYTES = 4 << 20, PTS_MAX = 64 };
 
-#define SCRATCH PLAN_WORKSHOP "/private"
 
 static struct step *
 add_text(struct builder *b, enum step_op op, const char *path, const char *text, const char *why)
@@ -105,11 +104,11 @@ plan_dev(struct builder *b)
 struct private_row { const char *path, *name; unsigned mode; const char *why; };
 
 static const struct private_row privates[] = {
-        { "/tmp", SCRATCH "/tmp", 01777, "private, gone with the box" },
-        { "/var/tmp", SCRATCH "/var-tmp", 01777, "private, gone with the box" },
-        { "/run", SCRATCH "/run", 0755, "private, none of the host's sockets" },
-        { "/dev/shm", SCRATCH "/shm", 01777, "private shared memory" },
-        { PLAN_HOME, SCRATCH "/home", 0755, "a home of its own" },
+        { "/tmp", PLAN_PRIVATE "/tmp", 01777, "private, gone with the box" },
+        { "/var/tmp", PLAN_PRIVATE "/var-tmp", 01777, "private, gone with the box" },
+        { "/run", PLAN_PRIVATE "/run", 0755, "private, none of the host's sockets" },
+        { "/dev/shm", PLAN_PRIVATE "/shm", 01777, "private shared memory" },
+        { PLAN_HOME, PLAN_PRIVATE "/home", 0755, "a home of its own" },
 };
 
 static void
@@ -120,10 +119,11 @@ plan_private(struct builder *b)
 
         add_dir(b, "/var", 0755, "holds /var/tmp");
         add_dir(b, "/home", 0755, "holds the home");
-        add_dir(b, SCRATCH, 0755, "holds what is private and writable");
-        s = builder_add(b, STEP_TMPFS, SCRATCH, "limits.disk_mb caps every private writable place together");
+        add_dir(b, PLAN_PRIVATE, 0755, "holds what is private and writable");
+        s = builder_add(b, STEP_TMPFS, PLAN_PRIVATE, "limits.disk_mb caps every private writable place together");
         s->number = builder_has(b, LAYER_SIZE) ? mib << 20 : 0;
         s->number2 = 0755;
+        add_dir(b, PLAN_EMPTY, 0555, "the lower half of a read-only overlay");
         for (size_t i = 0; i < sizeof privates / sizeof *privates; i++) {
                 add_dir(b, privates[i].name, privates[i].mode, privates[i].why);
                 add_dir(b, privates[i].path, 0755, privates[i].why);
@@ -167,7 +167,6 @@ builder_root(struct builder *b)
         add_dir(b, PLAN_WORKSHOP, 0755, "working material, removed before the box is entered");
         builder_add(b, STEP_FILE, PLAN_NOTHING, "what hides a file")->number = 0;
         add_dir(b, PLAN_NOWHERE, 0, "what hides a directory");
-        add_dir(b, PLAN_WORKSHOP "/empty", 0755, "the lower half of a read-only overlay");
         plan_system(b);
         plan_etc(b);
         plan_dev(b);
