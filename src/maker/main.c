@@ -307,6 +307,7 @@ main(void)
         (void)sigfillset(&all);
         (void)sigprocmask(SIG_SETMASK, &all, NULL);     /* a terminal's Ctrl-C is the keeper's business */
         (void)sigaction(SIGCHLD, &standard, NULL);      /* left ignored, no child could be waited for */
+        (void)setsid();                                 /* and neither we nor pid 1 have the caller's terminal */
         if (wire_receive(KEEPER, 1, &m, packed, sizeof packed) <= 0 || m.kind != WIRE_MAKE)
                 return EXIT_BROKEN;
         return make(&m);
