@@ -26,11 +26,15 @@ int cmd_check(int argc, char **argv);
 int cmd_schema(int argc, char **argv);
 int cmd_conformance(int argc, char **argv);
 int cmd_providers(int argc, char **argv);
+int cmd_docs(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 /* The row with this name, or NULL. */
 const struct command *command_find(const char *name);
+
+/* The rows in order; NULL past the last. */
+const struct command *command_at(size_t index);
 
 /* Prints the row's help (what it does, usage, options, example). */
 void cmd_usage(FILE *out, const char *name);

@@ -14,26 +14,26 @@
 #define CARREL_VERSION "0.1.0"
 #endif
 
-#define RUN_OPTIONS \
+#define FIND_OPTIONS \
         "  -f FILE         the manifest; without it, the SANDBOX.md or WORKSPACE.md of the workspace\n" \
         "  -w DIR          the workspace; without it, the directory of FILE, else this one\n" \
-        "  -e NAME=VALUE   one more variable for the command (any number of times)\n" \
         "  --host FILE     rules of the host; without it, those of this machine\n"
 
 static const struct command commands[] = {
         { "run", "Run one command in a sandbox of its own, as the manifest says.",
-          "[-f FILE] [-w DIR] [-e NAME=VALUE] [-t] [--timeout T] [--json] [--] COMMAND [ARGUMENTS]",
-          RUN_OPTIONS
+          "[-f FILE] [-w DIR] [--host FILE] [-e NAME=VALUE] [-t] [--timeout T] [--json] [--raw] [--] COMMAND [ARGUMENTS]",
+          FIND_OPTIONS
+          "  -e NAME=VALUE   one more variable for the command (any number of times)\n"
           "  -t              a terminal inside, shown on this one\n"
           "  --timeout T     end it earlier than the manifest would: 1500ms, 30s, 5m, 2h\n"
           "  --json          one JSON object with output, ending and warnings\n"
           "  --raw           control bytes go to a terminal as they are (otherwise they are shown as ^X)\n",
-          "carrel run -w examples/data-report -- python3 agent.py", cmd_run },
+          "carrel run -w examples/data-report/workspace -- python3 agent.py", cmd_run },
         { "plan", "Show what `run` would do, step by step, with undo and reason.",
           "[-f FILE] [-w DIR] [--host FILE] [--json]",
-          RUN_OPTIONS
+          FIND_OPTIONS
           "  --json          the steps as JSON\n",
-          "carrel plan -w examples/data-report", cmd_plan },
+          "carrel plan -w examples/data-report/workspace", cmd_plan },
         { "check", "Say everything that is wrong with a manifest, and where.",
           "[FILE] [-w DIR] [--stage parse|validate|resolve|authorise] [--host FILE] [--json]",
           "  FILE          the manifest; without it, the SANDBOX.md or WORKSPACE.md of the workspace\n"
@@ -41,7 +41,7 @@ static const struct command commands[] = {
           "  --stage S     judge up to this stage (default: authorise)\n"
           "  --host FILE   rules of the host; without it, those of this machine\n"
           "  --json        one JSON object: error, errors, warnings, norm\n",
-          "carrel check SANDBOX.md", cmd_check },
+          "carrel check examples/data-report/workspace/SANDBOX.md", cmd_check },
         { "doctor", "Try what this machine can enforce, and say what mends the rest.",
           "[--json]",
           "  --json        one JSON object\n",
@@ -57,6 +57,10 @@ static const struct command commands[] = {
           "  --host FILE   rules of the host; without it, those of this machine\n"
           "  --json        one JSON object\n",
           "carrel providers --json", cmd_providers },
+        { "docs", "Print a part of the manual from the table that knows it.",
+          "[PART] [--man]",
+          "  --man         for a manual page (scdoc); without it, Markdown\n",
+          "carrel docs errors", cmd_docs },
         { "help", "Show the commands, or one of them.", "[COMMAND]", "", "carrel help check", cmd_help },
         { "version", "Print the version.", "", "", "carrel version", cmd_version },
 };
@@ -70,6 +74,12 @@ command_find(const char *name)
                 if (strcmp(commands[i].name, name) == 0)
                         return &commands[i];
         return NULL;
+}
+
+const struct command *
+command_at(size_t index)
+{
+        return index < COMMAND_COUNT ? &commands[index] : NULL;
 }
 
 void

@@ -9,23 +9,44 @@ struct outcome_row {
         const char *name;
         enum error_code error;
         int status;                    /* -1: from exit_code or signal */
+        const char *help;
 };
 
 static const struct outcome_row rows[OUTCOME_MAX] = {
-        [OUTCOME_EXITED] = { "exited", ERROR_NONE, -1 },
-        [OUTCOME_SIGNALED] = { "signaled", ERROR_NONE, -1 },
-        [OUTCOME_TIMED_OUT] = { "timed_out", ERROR_TIMEOUT, 124 },
-        [OUTCOME_OOM_KILLED] = { "oom_killed", ERROR_OOM, 137 },
-        [OUTCOME_CPU_LIMIT] = { "cpu_limit", ERROR_CPU_LIMIT, 137 },
-        [OUTCOME_KILLED] = { "killed", ERROR_NONE, 137 },
-        [OUTCOME_POLICY_KILLED] = { "policy_killed", ERROR_STORAGE_FULL, 137 },
-        [OUTCOME_LOST] = { "lost", ERROR_BACKEND_FAILED, 125 },
+        [OUTCOME_EXITED] = { "exited", ERROR_NONE, -1,
+                "the command ended by itself" },
+        [OUTCOME_SIGNALED] = { "signaled", ERROR_NONE, -1,
+                "a signal ended the command" },
+        [OUTCOME_TIMED_OUT] = { "timed_out", ERROR_TIMEOUT, 124,
+                "it ran into limits.timeout_ms; its whole process tree was killed" },
+        [OUTCOME_OOM_KILLED] = { "oom_killed", ERROR_OOM, 137,
+                "it ran into limits.memory_mb" },
+        [OUTCOME_CPU_LIMIT] = { "cpu_limit", ERROR_CPU_LIMIT, 137,
+                "it ran into limits.cpu_ms; its whole process tree was killed" },
+        [OUTCOME_KILLED] = { "killed", ERROR_NONE, 137,
+                "it was killed on request" },
+        [OUTCOME_POLICY_KILLED] = { "policy_killed", ERROR_STORAGE_FULL, 137,
+                "a rule ended it: the disk behind a writable mount was nearly full" },
+        [OUTCOME_LOST] = { "lost", ERROR_BACKEND_FAILED, 125,
+                "its end was not seen" },
 };
 
 const char *
 outcome_name(enum outcome_word word)
 {
         return rows[word].name;
+}
+
+const char *
+outcome_help(enum outcome_word word)
+{
+        return rows[word].help;
+}
+
+int
+outcome_word_status(enum outcome_word word)
+{
+        return rows[word].status;
 }
 
 enum error_code

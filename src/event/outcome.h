@@ -35,6 +35,12 @@ struct outcome {
 /* "exited", "timed_out", ... */
 const char *outcome_name(enum outcome_word word);
 
+/* What the word means, in half a sentence. */
+const char *outcome_help(enum outcome_word word);
+
+/* The exit status that always goes with the word, or -1 where it is the command's own. */
+int outcome_word_status(enum outcome_word word);
+
 /* The error that goes with the word, or ERROR_NONE for exited, signaled and killed. */
 enum error_code outcome_error(enum outcome_word word);
 

@@ -12,11 +12,12 @@
 #include "spec/provider.h"
 #include "spec/section.h"
 
-enum { PAGE_MAX = 65536, PATH_MAX_LEN = 128 };
+enum { PAGE_MAX = 65536, PATH_MAX_LEN = 128, VALUE_MAX = 512, MEANING_MAX = 1024 };
 
 struct page {
         char *text;
         size_t used;
+        bool has_table;
 };
 
 __attribute__((format(printf, 2, 3))) static void
@@ -32,38 +33,60 @@ say(struct page *page, const char *fmt, ...)
                 page->used = page->used + (size_t)len < PAGE_MAX ? page->used + (size_t)len : PAGE_MAX - 1;
 }
 
+/* One row being put together for whoever asked. */
+struct visit {
+        spec_help_visit *call;
+        void *ctx;
+};
+
 static void
-type_say(struct page *page, const struct field *row)
+add(char *text, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+static void
+add(char *text, size_t size, const char *fmt, ...)
+{
+        size_t used = strlen(text);
+        va_list ap;
+
+        va_start(ap, fmt);
+        (void)vsnprintf(text + used, size - used, fmt, ap);
+        va_end(ap);
+}
+
+static void
+value_make(char *text, size_t size, const struct field *row)
 {
         if (row->kind == FIELD_CHOICE) {
                 for (const char *const *choice = row->choices; *choice; choice++)
-                        say(page, "%s`%s`", choice == row->choices ? "" : " or ", *choice);
+                        add(text, size, "%s`%s`", choice == row->choices ? "" : " or ", *choice);
         } else if (row->kind == FIELD_UINT) {
-                say(page, "integer, %llu to %llu", (unsigned long long)row->min, (unsigned long long)row->max);
+                add(text, size, "integer, %llu to %llu", (unsigned long long)row->min, (unsigned long long)row->max);
         } else if (row->kind == FIELD_LIST && row->max) {
-                say(page, "list, at most %llu", (unsigned long long)row->max);
+                add(text, size, "list, at most %llu", (unsigned long long)row->max);
         } else {
-                say(page, "%s", field_kind_words(row->kind));
+                add(text, size, "%s", field_kind_words(row->kind));
         }
-}
-
-static void
-row_say(struct page *page, const char *path, const struct field *row)
-{
-        say(page, "| `%s` | ", path);
-        type_say(page, row);
         if (row->kind == FIELD_UINT && row->fallback != SPEC_UNSET && !(row->flags & FIELD_OLD))
-                say(page, "; default %llu", (unsigned long long)row->fallback);
-        say(page, " | %s%s", row->flags & FIELD_REQUIRED ? "Required. " : "", row->help);
-        if (row->flags & FIELD_OLD)
-                say(page, " Another spelling: write `%s`.", row->instead);
-        if (row->camel)
-                say(page, " In JSON `%s`.", row->camel);
-        say(page, " |\n");
+                add(text, size, "; default %llu", (unsigned long long)row->fallback);
 }
 
 static void
-set_say(struct page *page, const char *prefix, const struct field_set *set)
+row_visit(const struct visit *v, const char *path, const struct field *row)
+{
+        char value[VALUE_MAX] = "", meaning[MEANING_MAX] = "";
+        struct spec_help_row out = { .path = path, .value = value, .meaning = meaning };
+
+        value_make(value, sizeof value, row);
+        add(meaning, sizeof meaning, "%s%s", row->flags & FIELD_REQUIRED ? "Required. " : "", row->help);
+        if (row->flags & FIELD_OLD)
+                add(meaning, sizeof meaning, " Another spelling: write `%s`.", row->instead);
+        if (row->camel)
+                add(meaning, sizeof meaning, " In JSON `%s`.", row->camel);
+        v->call(v->ctx, &out);
+}
+
+static void
+set_visit(const struct visit *v, const char *prefix, const struct field_set *set)
 {
         for (size_t i = 0; i < set->count; i++) {
                 const struct field *row = &set->rows[i];
@@ -73,42 +96,77 @@ set_say(struct page *page, const char *prefix, const struct field_set *set)
                 if (row->kind == FIELD_UNSUPPORTED)
                         continue;
                 (void)snprintf(path, sizeof path, "%s%s", prefix, row->name);
-                row_say(page, path, row);
+                row_visit(v, path, row);
                 if (!inner || inner->kind != FIELD_MAP || !inner->members)
                         continue;
                 (void)snprintf(below, sizeof below, "%.*s%s.", (int)(sizeof below - 8), path,
                                row->kind == FIELD_LIST ? "[]" : "");
-                set_say(page, below, inner->members);
+                set_visit(v, below, inner->members);
         }
 }
 
 static void
-table_say(struct page *page, const char *title, const char *prefix, const struct field_set *set)
+title_visit(const struct visit *v, const char *title, bool is_part, const char *intro)
 {
-        say(page, "\n## %s\n\n| field | value | meaning |\n|---|---|---|\n", title);
-        set_say(page, prefix, set);
+        struct spec_help_row out = { .title = title, .is_part = is_part, .meaning = intro };
+
+        v->call(v->ctx, &out);
+}
+
+static void
+provider_visit(const struct visit *v, size_t i)
+{
+        char title[PATH_MAX_LEN], intro[MEANING_MAX];
+
+        (void)snprintf(title, sizeof title, "`config` of `%s`", providers[i].id);
+        (void)snprintf(intro, sizeof intro, "%s Goes at: %s.%s", providers[i].help,
+                       providers[i].destroy_on ? providers[i].destroy_on : "nothing, until told",
+                       providers[i].config ? "" : "\n\nAny map.");
+        title_visit(v, title, true, intro);
+        if (providers[i].config)
+                set_visit(v, "config.", providers[i].config);
+}
+
+void
+spec_help_rows(spec_help_visit *call, void *ctx)
+{
+        struct visit v = { call, ctx };
+
+        title_visit(&v, "The block", false, "");
+        set_visit(&v, "", &block_set);
+        for (size_t i = 0; i < provider_count; i++)
+                provider_visit(&v, i);
+        title_visit(&v, "Carrel's own words", false, "");
+        set_visit(&v, "metadata.carrel.", &carrel_set);
+}
+
+static void
+page_row(void *ctx, const struct spec_help_row *row)
+{
+        struct page *page = ctx;
+
+        if (row->title) {
+                say(page, "\n%s %s\n", row->is_part ? "###" : "##", row->title);
+                if (*row->meaning)
+                        say(page, "\n%s\n", row->meaning);
+                page->has_table = false;
+                return;
+        }
+        if (!page->has_table)
+                say(page, "\n| field | value | meaning |\n|---|---|---|\n");
+        page->has_table = true;
+        say(page, "| `%s` | %s | %s |\n", row->path, row->value, row->meaning);
 }
 
 const char *
 spec_help_text(struct arena *arena)
 {
-        struct page page = { arena_alloc(arena, PAGE_MAX), 0 };
+        struct page page = { arena_alloc(arena, PAGE_MAX), 0, false };
 
         if (!page.text)
                 return NULL;
         say(&page, "# The fields of a sandbox block\n\nMade from the tables in `src/spec/` by `spec_help_text()`; a test "
                    "holds the two together.\n`carrel schema` prints the same as JSON Schema.\n");
-        table_say(&page, "The block", "", &block_set);
-        for (size_t i = 0; i < provider_count; i++) {
-                say(&page, "\n### `config` of `%s`\n\n%s", providers[i].id, providers[i].help);
-                say(&page, " Goes at: %s.\n", providers[i].destroy_on ? providers[i].destroy_on : "nothing, until told");
-                if (!providers[i].config) {
-                        say(&page, "\nAny map.\n");
-                        continue;
-                }
-                say(&page, "\n| field | value | meaning |\n|---|---|---|\n");
-                set_say(&page, "config.", providers[i].config);
-        }
-        table_say(&page, "Carrel's own words", "metadata.carrel.", &carrel_set);
+        spec_help_rows(page_row, &page);
         return page.text;
 }

@@ -1,0 +1,383 @@
+/*
+ * cli/docs.c - `carrel docs`: the parts of the manual that a table knows.
+ *
+ * Room: cli (joining, program). Touches: fd (standard output).
+ * Theory: a fact is written once, in the table the program itself works by. Pages in docs/ are these parts within
+ * hand-written words; docs/GENERATED says which, and a test compares. What a box has is read from a plan that the planner
+ * really makes, for a manifest that asks for nothing and a host that has everything.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/finding_print.h"
+#include "cli/options.h"
+#include "cli/sheet.h"
+#include "cli/verdict.h"
+#include "event/outcome.h"
+#include "host/places.h"
+#include "plan/plan.h"
+#include "plan/protect.h"
+#include "spec/help.h"
+
+enum { ARENA_MAX = 4 << 20, NUMBER_MAX = 24, TERM_MAX = 1024, PART_WORD_MAX = 32 };
+
+static void
+columns(struct sheet *sheet, const char *const *heads)
+{
+        sheet->heads = heads;
+        sheet->has_table = false;
+}
+
+/* -- the command line ----------------------------------------------------------------------------------------- */
+
+/* "  -f FILE   text" lines, one row each. */
+static void
+print_options(struct sheet *sheet, const char *options)
+{
+        static const char *const heads[] = { "option", "meaning", NULL };
+
+        columns(sheet, heads);
+        while (*options != '\0') {
+                const char *end = strchr(options, '\n');
+                const char *term = options + strspn(options, " ");
+                const char *gap = strstr(term, "  ");
+                const char *text = gap ? gap + strspn(gap, " ") : term;
+                char left[NUMBER_MAX * 4], right[TERM_MAX];
+                const char *cells[] = { left, right, NULL };
+
+                (void)snprintf(left, sizeof left, "%.*s", (int)(gap ? gap - term : 0), term);
+                (void)snprintf(right, sizeof right, "%.*s", (int)(end ? end - text : (long)strlen(text)), text);
+                sheet_row(sheet, cells);
+                options = end ? end + 1 : options + strlen(options);
+        }
+}
+
+static int
+print_commands(struct sheet *sheet)
+{
+        const struct command *c;
+
+        for (size_t i = 0; (c = command_at(i)) != NULL; i++) {
+                char line[TERM_MAX];
+
+                sheet_title(sheet, 2, c->name);
+                (void)snprintf(line, sizeof line, "`carrel %s`%s%s", c->name, *c->usage ? " " : "", c->usage);
+                sheet_paragraph(sheet, line);
+                sheet_paragraph(sheet, c->help);
+                print_options(sheet, c->options);
+                (void)snprintf(line, sizeof line, "Example: `%s`", c->example);
+                sheet_paragraph(sheet, line);
+        }
+        return 0;
+}
+
+static int
+print_statuses(struct sheet *sheet)
+{
+        static const char *const heads[] = { "status", "meaning", NULL };
+        static const char *const rows[][3] = {
+                { "0 to 123", "`run`: the command's own status; any other command: 0 is yes, or done", NULL },
+                { "124", "`run`: the command ran into limits.timeout_ms or --timeout", NULL },
+                { "125", "a failure of carrel itself, or of how it was called", NULL },
+                { "126", "refused: by the manifest, by the host's rules, or because this machine cannot enforce it", NULL },
+                { "127", "`run`: there is no such command inside the sandbox", NULL },
+                { "128 + N", "`run`: signal N ended the command", NULL },
+                { "137", "`run`: killed, because of a limit or on request", NULL },
+        };
+
+        columns(sheet, heads);
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+                sheet_row(sheet, rows[i]);
+        return 0;
+}
+
+static int
+print_outcomes(struct sheet *sheet)
+{
+        static const char *const heads[] = { "event", "exit status", "error", "meaning", NULL };
+
+        columns(sheet, heads);
+        for (int word = 0; word < OUTCOME_MAX; word++) {
+                int status = outcome_word_status((enum outcome_word)word);
+                enum error_code code = outcome_error((enum outcome_word)word);
+                char number[NUMBER_MAX];
+                const char *cells[] = { outcome_name((enum outcome_word)word), number,
+                                        code == ERROR_NONE ? "" : error_wire_name(code), outcome_help((enum outcome_word)word), NULL };
+
+                if (status >= 0)
+                        (void)snprintf(number, sizeof number, "%d", status);
+                else
+                        (void)snprintf(number, sizeof number, "%s", word == OUTCOME_SIGNALED ? "128 + the signal" : "its own");
+                sheet_row(sheet, cells);
+        }
+        return 0;
+}
+
+static int
+print_errors(struct sheet *sheet)
+{
+        static const char *const heads[] = { "code", "exit status", "HTTP", "what to do", NULL };
+
+        columns(sheet, heads);
+        for (int code = ERROR_NONE + 1; code < ERROR_MAX; code++) {
+                char status[NUMBER_MAX], http[NUMBER_MAX];
+                const char *cells[] = { error_wire_name((enum error_code)code), status, http, error_code_hint((enum error_code)code), NULL };
+
+                (void)snprintf(status, sizeof status, sheet->is_man ? "exit %d" : "%d", error_exit_status((enum error_code)code));
+                (void)snprintf(http, sizeof http, sheet->is_man ? "HTTP %d" : "%d", error_http_status((enum error_code)code));
+                sheet_row(sheet, cells);
+        }
+        return 0;
+}
+
+/* -- the manifest --------------------------------------------------------------------------------------------- */
+
+static void
+print_field(void *ctx, const struct spec_help_row *row)
+{
+        static const char *const heads[] = { "field", "value", "meaning", NULL };
+        struct sheet *sheet = ctx;
+        const char *cells[] = { row->path, row->value, row->meaning, NULL };
+
+        if (!row->title) {
+                sheet_row(sheet, cells);
+                return;
+        }
+        sheet_title(sheet, 2, row->title);
+        if (*row->meaning != '\0')
+                sheet_paragraph(sheet, row->meaning);
+        columns(sheet, heads);
+}
+
+static int
+print_fields(struct sheet *sheet)
+{
+        struct arena arena;
+        const char *text;
+
+        if (sheet->is_man) {
+                spec_help_rows(print_field, sheet);
+                return 0;
+        }
+        arena_init(&arena, ARENA_MAX);
+        text = spec_help_text(&arena);
+        if (text)
+                (void)fputs(text, sheet->out);
+        arena_fini(&arena);
+        return text ? 0 : 125;
+}
+
+static int
+print_protected(struct sheet *sheet)
+{
+        static const char *const heads[] = { "name", "kind", "why", NULL };
+        size_t count;
+        const struct protect_row *rows = protect_rows(&count);
+
+        columns(sheet, heads);
+        for (size_t i = 0; i < count; i++) {
+                const char *cells[] = { rows[i].path, rows[i].is_directory ? "directory" : "file", rows[i].why, NULL };
+
+                sheet_row(sheet, cells);
+        }
+        return 0;
+}
+
+/* -- the box -------------------------------------------------------------------------------------------------- */
+
+static const char manifest[] = "---\nschema: sandbox/v1\nprovider: local\nconfig: {}\n---\n";
+
+static void
+make_host(struct host_facts *facts)
+{
+        size_t dirs, items;
+        const struct place_row *dir = host_dir_rows(&dirs), *etc = host_etc_rows(&items);
+
+        *facts = (struct host_facts){ .landlock_abi = 6, .has_seccomp = true, .has_user_ns = true, .has_openat2 = true,
+                                      .has_clone3 = true, .has_mount_api = true, .has_idmap = true, .has_pidfd = true,
+                                      .has_close_range = true, .cpu_count = 1, .uid = 1000, .gid = 1000 };
+        for (; facts->dir_count < dirs && facts->dir_count < HOST_DIRS_MAX; facts->dir_count++)
+                facts->dirs[facts->dir_count].path = dir[facts->dir_count].path;
+        for (; facts->etc_count < items && facts->etc_count < HOST_ETC_MAX; facts->etc_count++)
+                facts->etc[facts->etc_count] = etc[facts->etc_count].path;
+}
+
+static int
+make_plan(struct arena *arena, const struct plan **ret, struct error *e)
+{
+        struct ref_manifest_file file = { .name = "SANDBOX.md", .bytes = manifest, .len = sizeof manifest - 1,
+                                          .kind = MANIFEST_STANDALONE, .syntax = MANIFEST_YAML };
+        struct plan_request request = { .id = "0000000000000000", .outside_uid = 1000, .outside_gid = 1000 };
+        struct findings findings;
+        struct host_facts facts;
+        struct verdict v;
+
+        findings_init(&findings, arena);
+        make_host(&facts);
+        if (verdict_reach(arena, &file, VERDICT_VALIDATE, NULL, &v, &findings, e) < 0)
+                return -1;
+        return plan_build(arena, v.spec, &facts, &request, ret, &findings, e);
+}
+
+static bool
+is_below(const char *path, const char *dir)
+{
+        size_t len = strlen(dir);
+
+        return strncmp(path, dir, len) == 0 && path[len] == '/';
+}
+
+/* What stands in a box by default, in groups; a step belongs to the first group that takes it. */
+enum group { GROUP_PROGRAMS, GROUP_ETC_MADE, GROUP_ETC_SHOWN, GROUP_PRIVATE, GROUP_DEVICES, GROUP_HIDDEN, GROUP_MAX };
+
+static const char *const group_titles[GROUP_MAX] = {
+        [GROUP_PROGRAMS] = "Of the host, read-only, where it exists",
+        [GROUP_ETC_MADE] = "Made for each sandbox",
+        [GROUP_ETC_SHOWN] = "Of the host's /etc, read-only, where it exists",
+        [GROUP_PRIVATE] = "Private, writable, gone with the sandbox",
+        [GROUP_DEVICES] = "Devices and terminals",
+        [GROUP_HIDDEN] = "Hidden, or read-only, in /proc",
+};
+
+static enum group
+group_of(const struct step *s)
+{
+        switch (s->op) {
+        case STEP_BIND:   return *s->text == '.' ? GROUP_PRIVATE : is_below(s->path, "/etc") ? GROUP_ETC_SHOWN : GROUP_PROGRAMS;
+        case STEP_FILE:   return is_below(s->path, "/etc") ? GROUP_ETC_MADE : GROUP_MAX;
+        case STEP_DEVICE:
+        case STEP_DEVPTS: return GROUP_DEVICES;
+        case STEP_MASK:
+        case STEP_FREEZE: return GROUP_HIDDEN;
+        default:          return GROUP_MAX;
+        }
+}
+
+/* The host's table knows a better reason than the plan's common one. */
+static const char *
+reason_of(const struct step *s)
+{
+        size_t counts[2];
+        const struct place_row *tables[2] = { host_dir_rows(&counts[0]), host_etc_rows(&counts[1]) };
+
+        for (size_t t = 0; t < 2; t++)
+                for (size_t i = 0; i < counts[t]; i++)
+                        if (s->op == STEP_BIND && strcmp(tables[t][i].path, s->path) == 0)
+                                return tables[t][i].why;
+        return s->why;
+}
+
+/* One row for all neighbours that stand there for one reason. */
+static void
+print_group(struct sheet *sheet, const struct plan *plan, enum group group)
+{
+        char term[TERM_MAX] = "";
+        const char *why = NULL;
+
+        for (size_t i = 0; i <= plan->step_count; i++) {
+                const struct step *s = i < plan->step_count ? &plan->steps[i] : NULL;
+                size_t used = strlen(term);
+
+                if (s && group_of(s) != group)
+                        continue;
+                if (why && (!s || strcmp(why, reason_of(s)) != 0)) {
+                        const char *cells[] = { term, why, NULL };
+
+                        sheet_row(sheet, cells);
+                        used = 0;
+                }
+                if (s)
+                        (void)snprintf(term + used, sizeof term - used, "%s%s", used > 0 ? ", " : "", s->path);
+                why = s ? reason_of(s) : NULL;
+        }
+}
+
+static int
+print_box(struct sheet *sheet)
+{
+        static const char *const heads[] = { "path", "why", NULL };
+        const struct plan *plan;
+        struct arena arena;
+        struct error e;
+        int result;
+
+        arena_init(&arena, ARENA_MAX);
+        result = make_plan(&arena, &plan, &e);
+        for (int group = 0; result == 0 && group < GROUP_MAX; group++) {
+                sheet_title(sheet, 2, group_titles[group]);
+                columns(sheet, heads);
+                print_group(sheet, plan, (enum group)group);
+        }
+        arena_fini(&arena);
+        return result == 0 ? 0 : print_failure(NULL, &e, false);
+}
+
+static int
+print_steps(struct sheet *sheet)
+{
+        static const char *const heads[] = { "step", "phase", "arguments", "undo", "why it is safe", NULL };
+
+        columns(sheet, heads);
+        for (int op = 0; op < STEP_MAX; op++) {
+                const char *cells[] = { step_name((enum step_op)op), step_phase_name(step_phase_of((enum step_op)op)),
+                                        step_arguments((enum step_op)op), step_undo((enum step_op)op), step_safe((enum step_op)op), NULL };
+
+                sheet_row(sheet, cells);
+        }
+        return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- */
+
+static int print_parts(struct sheet *sheet);
+
+static const struct part {
+        const char *name, *help;
+        int (*print)(struct sheet *sheet);
+} parts[] = {
+        { "commands", "every command with its options", print_commands },
+        { "statuses", "exit statuses", print_statuses },
+        { "outcomes", "how a command in a sandbox can end", print_outcomes },
+        { "errors", "every error code, with what to do", print_errors },
+        { "fields", "every field of a sandbox block", print_fields },
+        { "protected", "names in a workspace that stay read-only inside", print_protected },
+        { "box", "what stands in a sandbox by default", print_box },
+        { "steps", "every step a plan can hold", print_steps },
+        { "parts", "this list", print_parts },
+};
+
+enum { PART_COUNT = sizeof parts / sizeof *parts };
+
+static int
+print_parts(struct sheet *sheet)
+{
+        static const char *const heads[] = { "part", "what it holds", NULL };
+
+        columns(sheet, heads);
+        for (size_t i = 0; i < PART_COUNT; i++) {
+                const char *cells[] = { parts[i].name, parts[i].help, NULL };
+
+                sheet_row(sheet, cells);
+        }
+        return 0;
+}
+
+int
+cmd_docs(int argc, char **argv)
+{
+        struct sheet sheet = { .out = stdout };
+        const struct option_row rows[] = { { "--man", NULL, &sheet.is_man } };
+        const char *name = "parts";
+        struct error e;
+        size_t count;
+
+        if (options_read(argc, argv, rows, 1, &name, 1, &count, &e) < 0)
+                return print_failure(NULL, &e, false);
+        for (size_t i = 0; i < PART_COUNT; i++)
+                if (strcmp(parts[i].name, name) == 0)
+                        return parts[i].print(&sheet);
+        (void)fail(&e, ERROR_INVALID_ARGUMENT, "the manual has no part called %.*s", PART_WORD_MAX, name);
+        error_hint(&e, "`carrel docs` lists the parts.");
+        return print_failure(NULL, &e, false);
+}

@@ -1,0 +1,116 @@
+/*
+ * cli/sheet.c - rows of a table, printed as Markdown or as the source of a manual page.
+ *
+ * Room: cli (joining, program). Touches: fd (the stream it is given).
+ * Theory: the texts come from tables of the program and hold `backquotes` at most. scdoc reads _ * \ and the first
+ * character of a line as marks, Markdown reads | as the end of a cell: those are escaped here and nowhere else.
+ */
+#include "cli/sheet.h"
+
+#include <string.h>
+
+static void
+man_text(FILE *out, const char *text)
+{
+        for (; *text != '\0'; text++) {
+                if (*text == '`') {
+                        (void)fputc('*', out);
+                        continue;
+                }
+                if (strchr("_*\\#[]|<>~", *text))
+                        (void)fputc('\\', out);
+                (void)fputc(*text, out);
+        }
+}
+
+static void
+markdown_text(FILE *out, const char *text, bool is_code)
+{
+        if (is_code)
+                (void)fputc('`', out);
+        for (; *text != '\0'; text++) {
+                if (*text == '|')
+                        (void)fputc('\\', out);
+                (void)fputc(*text, out);
+        }
+        if (is_code)
+                (void)fputc('`', out);
+}
+
+void
+sheet_title(struct sheet *sheet, int level, const char *text)
+{
+        (void)fputc('\n', sheet->out);
+        for (int i = 0; i < level; i++)
+                (void)fputc('#', sheet->out);
+        (void)fputc(' ', sheet->out);
+        for (; *text != '\0'; text++)           /* a manual's headings hold no marks */
+                if (!sheet->is_man || *text != '`')
+                        (void)fputc(*text, sheet->out);
+        (void)fputs("\n\n", sheet->out);
+        sheet->has_table = false;
+}
+
+void
+sheet_paragraph(struct sheet *sheet, const char *text)
+{
+        if (sheet->is_man)
+                man_text(sheet->out, text);
+        else
+                (void)fputs(text, sheet->out);
+        (void)fputs("\n\n", sheet->out);
+        sheet->has_table = false;
+}
+
+static void
+man_row(FILE *out, const char *const *cells, size_t count)
+{
+        bool is_open = false;
+
+        (void)fputc('*', out);
+        man_text(out, cells[0]);
+        (void)fputc('*', out);
+        for (size_t i = 1; i + 1 < count; i++) {
+                if (*cells[i] == '\0')
+                        continue;
+                (void)fputs(is_open ? ", " : " (", out);
+                is_open = true;
+                man_text(out, cells[i]);
+        }
+        (void)fputs(is_open ? ")\n\t" : "\n\t", out);
+        man_text(out, cells[count - 1]);
+        (void)fputs("\n\n", out);
+}
+
+static void
+markdown_head(struct sheet *sheet)
+{
+        for (size_t i = 0; sheet->heads[i]; i++)
+                (void)fprintf(sheet->out, "| %s ", sheet->heads[i]);
+        (void)fputs("|\n", sheet->out);
+        for (size_t i = 0; sheet->heads[i]; i++)
+                (void)fputs("|---", sheet->out);
+        (void)fputs("|\n", sheet->out);
+        sheet->has_table = true;
+}
+
+void
+sheet_row(struct sheet *sheet, const char *const *cells)
+{
+        size_t count = 0;
+
+        while (cells[count])
+                count++;
+        if (sheet->is_man) {
+                man_row(sheet->out, cells, count);
+                return;
+        }
+        if (!sheet->has_table)
+                markdown_head(sheet);
+        for (size_t i = 0; i < count; i++) {
+                (void)fputs("| ", sheet->out);
+                markdown_text(sheet->out, cells[i], i == 0);
+                (void)fputc(' ', sheet->out);
+        }
+        (void)fputs("|\n", sheet->out);
+}

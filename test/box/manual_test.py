@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""What the manual shows is true: the pages are accepted, every manifest in them passes, every example works."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+CARREL = os.environ.get("CARREL", os.path.join(TOP, "build/carrel"))
+PAGES = ("docs/man/carrel.1.scd", "docs/man/SANDBOX.md.5.scd")
+WITH_MANIFESTS = ("docs/man/SANDBOX.md.5.scd",)
+MANIFEST = re.compile(r"^```\w*\n(---\n.*?^---\n)(?:.*?)^```$", re.MULTILINE | re.DOTALL)
+count = 0
+
+
+def tell(is_good, what, why=""):
+    global count
+    count += 1
+    print(f"{'ok' if is_good else 'not ok'} {count} - {what}")
+    for line in () if is_good else str(why).splitlines():
+        print("#", line)
+
+
+def run(*words, **kwargs):
+    return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=kwargs.pop("stdin", subprocess.DEVNULL),
+                          cwd=TOP, text=True, errors="replace", timeout=60, check=False, **kwargs)
+
+
+def read(path):
+    with open(os.path.join(TOP, path), encoding="utf-8") as f:
+        return f.read()
+
+
+def pages_are_accepted():
+    for page in PAGES:
+        if not shutil.which("scdoc"):
+            tell(True, f"{page} # SKIP scdoc is not installed here")
+            continue
+        with open(os.path.join(TOP, page), encoding="utf-8") as f:
+            done = run("scdoc", stdin=f)
+        tell(done.returncode == 0 and ".SH NAME" in done.stdout, f"scdoc accepts {page}", done.stdout[-500:])
+
+
+def manifests_pass():
+    for page in WITH_MANIFESTS:
+        found = MANIFEST.findall(read(page))
+        tell(found, f"{page} shows a manifest")
+        for i, text in enumerate(found, 1):
+            with tempfile.NamedTemporaryFile("w", suffix="-SANDBOX.md", encoding="utf-8") as f:
+                f.write(text)
+                f.flush()
+                done = run(CARREL, "check", f.name, "--stage", "validate")
+            tell(done.returncode == 0, f"manifest {i} of {page} is valid", text + done.stdout)
+
+
+def examples_work():
+    commands = re.findall(r"^## (\S+)$", run(CARREL, "docs", "commands").stdout, re.MULTILINE)
+    examples = re.findall(r"^Example: `carrel (.*)`$", run(CARREL, "docs", "commands").stdout, re.MULTILINE)
+    tell(len(commands) == len(examples) > 5, "every command has an example", f"{commands} {examples}")
+    for words in examples:
+        done = run("sh", "-c", f'"$0" {words.replace("> sandbox.schema.json", ">/dev/null")}', CARREL)
+        tell(done.returncode == 0, f"carrel {words}", done.stdout[-800:])
+
+
+def every_command_is_helped():
+    for name in re.findall(r"^## (\S+)$", run(CARREL, "docs", "commands").stdout, re.MULTILINE):
+        done = run(CARREL, "help", name)
+        used = re.search(r"^Usage: carrel (.*)$", done.stdout, re.MULTILINE)
+        tell(used and used.group(1).startswith(name), f"carrel help {name} shows its usage", done.stdout)
+        for option in re.findall(r"^  (-[-\w]+)", done.stdout, re.MULTILINE):
+            tell(used and f"[{option}" in used.group(1), f"the usage of {name} names {option}", done.stdout)
+
+
+def main():
+    pages_are_accepted()
+    manifests_pass()
+    examples_work()
+    every_command_is_helped()
+    print(f"1..{count}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
