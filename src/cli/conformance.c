@@ -495,6 +495,7 @@ cmd_conformance(int argc, char **argv)
                 return print_failure(NULL, &e, is_json);
         if (count == 0) {
                 (void)fail(&e, ERROR_INVALID_ARGUMENT, "conformance: name a file of cases");
+                error_hint(&e, "For example: carrel conformance test/conform/aip36.yaml");
                 return print_failure(NULL, &e, is_json);
         }
         arena_init(&arena, CASES_ARENA_MAX);

@@ -136,6 +136,37 @@ print_warning(FILE *out, const char *file, const struct warning *w)
         print_facts(out, w->name, w->path, "");
 }
 
+/* Remarks on spelling and form: they change nothing that happens. */
+static const char *const remarks[] = { "standalone_field_missing", "standalone_field_inline", "alias_spelling", "bare_block",
+                                       "policy_shorthand", "metadata_not_namespaced" };
+
+static bool
+is_remark(const char *name)
+{
+        for (size_t i = 0; i < sizeof remarks / sizeof *remarks; i++)
+                if (strcmp(remarks[i], name) == 0)
+                        return true;
+        return false;
+}
+
+void
+print_run_warnings(FILE *out, const char *file, const struct findings *findings)
+{
+        for (const struct warning *w = findings->warnings; w; w = w->next)
+                if (!is_remark(w->name))
+                        print_warning(out, file, w);
+}
+
+void
+print_more_errors(FILE *out, const char *file, const struct findings *findings)
+{
+        if (findings->error_count < 2)
+                return;
+        (void)fprintf(out, "    And %zu more: `carrel check ", findings->error_count - 1);
+        print_escaped(out, file ? file : "", false);
+        (void)fputs("` shows them all.\n", out);
+}
+
 void
 print_findings(FILE *out, const char *file, const struct findings *findings)
 {

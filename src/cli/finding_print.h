@@ -30,6 +30,15 @@ void print_warning(FILE *out, const char *file, const struct warning *w);
 /* Every error and warning, errors first. */
 void print_findings(FILE *out, const char *file, const struct findings *findings);
 
+/*
+ * What a run has to say of its manifest: every warning that changes what the command gets, but no remarks on how the file
+ * is written; those are for `carrel check`.
+ */
+void print_run_warnings(FILE *out, const char *file, const struct findings *findings);
+
+/* After the first error of several: how many more there are, and what shows them. */
+void print_more_errors(FILE *out, const char *file, const struct findings *findings);
+
 /* {"code","path","line","column","reason","message","hint"} as a value; line and column 0 become null. */
 void json_error(struct json_writer *w, const struct error *e);
 

@@ -38,9 +38,10 @@ cmd_plan(int argc, char **argv)
         if (prepare_options_read(argc, argv, &o, &e) < 0)
                 return print_failure(NULL, &e, o.is_json);
         status = prepared_init(&p, &e) < 0 || prepare(&o, &p, &e) < 0 ? print_failure(p.file_name, &e, o.is_json) : print_plan(&p, o.is_json);
-        if (!o.is_json)
-                for (const struct warning *w = p.findings.warnings; w; w = w->next)
-                        print_warning(stderr, p.file_name, w);
+        if (!o.is_json) {
+                print_more_errors(stderr, p.file_name, &p.findings);
+                print_run_warnings(stderr, p.file_name, &p.findings);
+        }
         prepared_fini(&p);
         return status;
 }

@@ -73,8 +73,11 @@ read_option(char **argv, int argc, int *at, struct prepare_options *o, struct er
         const struct word_row *row = find_word(arg, len);
         const char *value = equals ? equals + 1 : NULL;
 
-        if (!row && !is_extra)
-                return fail(e, ERROR_INVALID_ARGUMENT, "there is no option %.64s; put -- before a command that starts with a dash", arg);
+        if (!row && !is_extra) {
+                (void)fail(e, ERROR_INVALID_ARGUMENT, "there is no option %.64s; put -- before a command that starts with a dash", arg);
+                error_hint(e, "`carrel help %.16s` shows the options.", argv[0]);
+                return -1;
+        }
         (*at)++;
         if (row && row->is_flag) {
                 *(bool *)((char *)o + row->offset) = true;

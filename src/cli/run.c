@@ -191,8 +191,8 @@ checked(int argc, char **argv, struct prepare_options *o, struct error *e)
 static void
 print_warnings(const struct prepared *p, const struct prepare_options *o)
 {
-        for (const struct warning *w = o->is_json ? NULL : p->findings.warnings; w; w = w->next)
-                print_warning(stderr, p->file_name, w);
+        if (!o->is_json)
+                print_run_warnings(stderr, p->file_name, &p->findings);
 }
 
 /* Up to the plan, ready to be run. */
@@ -218,10 +218,12 @@ cmd_run(int argc, char **argv)
                 return print_failure(NULL, &e, o.is_json);
         status = get_ready(&p, &o, argc, argv, &e);
         print_warnings(&p, &o);
-        if (status == 0)
-                status = run(&p, &o, &result, &e);
         if (status < 0) {
                 status = print_failure(p.file_name, &e, o.is_json);
+                if (!o.is_json)
+                        print_more_errors(stderr, p.file_name, &p.findings);
+        } else if (run(&p, &o, &result, &e) < 0) {
+                status = print_failure(NULL, &e, o.is_json);   /* of the command, not of the manifest */
         } else {
                 if (o.is_json)
                         print_json(&p, &result);

@@ -74,7 +74,36 @@ def every_command_is_helped():
             tell(used and f"[{option}" in used.group(1), f"the usage of {name} names {option}", done.stdout)
 
 
+def in_workspace(manifest, *words):
+    """What `carrel WORDS` says on standard error in a fresh workspace with this manifest."""
+    with tempfile.TemporaryDirectory() as top:
+        os.chmod(top, 0o755)
+        with open(os.path.join(top, "SANDBOX.md"), "w", encoding="utf-8") as f:
+            f.write(manifest)
+        done = subprocess.run([CARREL, *words], cwd=top, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    return done.returncode, done.stderr
+
+
+def messages_are_kind():
+    with tempfile.TemporaryDirectory() as top:
+        shown = run(CARREL, "run", "-w", top, "true").stdout
+    proposed = re.search(r"^---\n.*?^---\n", shown, re.MULTILINE | re.DOTALL)
+    tell(proposed, "where no sandbox is declared, a whole manifest is proposed", shown)
+    proposed = proposed.group(0) if proposed else ""
+    status, said = in_workspace(proposed, "run", "true")
+    tell(status == 0 and said == "", "the proposed manifest works, and a good run says nothing", f"{status} {said}")
+    status, said = in_workspace(proposed.replace("config: {}", "config: {}\nlimit: 1\nread_only: no-thanks"), "run", "true")
+    tell(status == 126 and "Did you mean `limits`?" in said and "And 1 more: `carrel check " in said,
+         "of two errors the first is shown, and what shows the other", said)
+    status, said = in_workspace(proposed, "run", "no-such-command")
+    tell(status == 127 and said.startswith("carrel: error: no-such-command:"), "a missing command is not blamed on the manifest", said)
+    status, said = in_workspace(proposed, "run", "-x", "true")
+    tell(status == 125 and "`carrel help run`" in said, "an unknown option leads to the help of its command", said)
+
+
 def main():
+    messages_are_kind()
     pages_are_accepted()
     manifests_pass()
     examples_work()
