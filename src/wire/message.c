@@ -80,9 +80,11 @@ wire_receive(int socket, int wait, struct wire_message *ret, void *body, size_t 
         while (got < 0 && errno == EINTR);
         if (got < 0)
                 return errno == ECONNRESET ? 0 : -errno;
-        if (got == 0)
-                return 0;
         take_fds(&msg, ret);
+        if (got == 0) {                        /* an empty datagram looks the same, and may carry descriptors */
+                wire_message_close(ret);
+                return 0;
+        }
         if ((size_t)got < sizeof head || (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || head.magic != WIRE_MAGIC ||
             head.version != WIRE_VERSION || head.kind == 0 || head.kind >= WIRE_KIND_MAX) {
                 wire_message_close(ret);
