@@ -129,18 +129,22 @@ run_inside(const struct host *h, int control)
 
 /* -- outside -------------------------------------------------------------------------------------------------- */
 
+/*
+ * Never into a group under borrowed ids: the kernel asks them, refuses, and by then it has made a network namespace
+ * for nothing. The box joins by itself either way, before its first step.
+ */
 static long
-clone_process(const struct host *h, uint64_t flags)
+clone_process(const struct host *h, uint64_t flags, int has_borrowed_ids)
 {
         struct clone_arguments arguments = { .flags = flags, .exit_signal = SIGCHLD };
         long pid;
 
-        if (h->unified >= 0) {
+        if (h->unified >= 0 && !has_borrowed_ids) {
                 arguments.flags |= CLONE_INTO_CGROUP;
                 arguments.cgroup = (uint64_t)h->unified;
         }
         pid = answer(syscall(SYS_clone3, &arguments, sizeof arguments));
-        if (pid == -ENOSYS || (pid < 0 && h->unified >= 0))   /* older kernels, and seccomp profiles of containers */
+        if (pid == -ENOSYS || (pid < 0 && arguments.cgroup != 0))   /* older kernels, and seccomp profiles of containers */
                 pid = answer(syscall(SYS_clone, (long)flags | SIGCHLD, NULL, NULL, NULL, NULL));
         return pid;
 }
@@ -164,7 +168,7 @@ spawn(const struct host *h)
                 if (syscall(SYS_setresgid, -1, h->box_gid, -1) < 0 || syscall(SYS_setresuid, -1, h->box_uid, -1) < 0)
                         return -errno;
         }
-        pid = clone_process(h, flags);
+        pid = clone_process(h, flags, is_root);
         if (is_root && pid != 0 && (syscall(SYS_setresuid, -1, 0, -1) < 0 || syscall(SYS_setresgid, -1, 0, -1) < 0))
                 _exit(EXIT_BROKEN);
         return (pid_t)pid;
