@@ -84,10 +84,17 @@ mapping_open(uint32_t owner_uid, uint32_t owner_gid, uint32_t box_uid, uint32_t 
         return result;
 }
 
+/* Private, because the copy of a shared mount is its peer: what the box covers would be covered on the host (A06). */
 int
 tree_open_plain(int source)
 {
-        return kernel_open_tree(source, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+        struct mount_attr attr = { .propagation = MS_PRIVATE };
+        int tree = kernel_open_tree(source, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+        int result = tree < 0 ? tree : kernel_mount_setattr(tree, AT_RECURSIVE, &attr);
+
+        if (result < 0 && tree >= 0)
+                (void)close(tree);
+        return result < 0 ? result : tree;
 }
 
 int
