@@ -21,7 +21,7 @@ source_of(const struct builder *b, const struct plan_mount *m)
 static bool
 wants_overlay(const struct builder *b, const struct plan_mount *m)
 {
-        return m->is_read_only && !m->is_tool && source_of(b, m)->is_directory && source_of(b, m)->submount_count == 0 && builder_has(b, LAYER_OVERLAY) &&
+        return m->is_read_only && source_of(b, m)->is_directory && source_of(b, m)->submount_count == 0 && builder_has(b, LAYER_OVERLAY) &&
                builder_has(b, LAYER_READ_ONLY);
 }
 
@@ -120,7 +120,7 @@ plan_from(struct builder *b, struct step *s, const struct plan_mount *m)
 static void
 plan_overlay(struct builder *b, const struct plan_mount *m)
 {
-        plan_from(b, builder_add(b, STEP_OVERLAY, m->at, "mounts: read-only"), m);
+        plan_from(b, builder_add(b, STEP_OVERLAY, m->at, m->is_tool ? "metadata.carrel.tools" : "mounts: read-only"), m);
 }
 
 static void

@@ -265,8 +265,6 @@ add_mount(struct opening *o, const char *named, const char *at, bool is_read_onl
         if (judge_again(o, source, named, is_tool ? &o->rules->tool_roots : &o->rules->mount_roots, e) < 0)
                 return -1;
         o->s->mounts[index] = (struct plan_mount){ .source = index, .at = at, .is_read_only = is_read_only, .is_tool = is_tool };
-        if (is_tool)
-                return 0;
         if (beneath_look(o->arena, source, e) < 0)
                 return -1;
         if (is_read_only)
