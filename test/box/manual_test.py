@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What the manual shows is true: the pages are accepted, every manifest in them passes, every example works."""
+import html
 import os
 import re
 import shutil
@@ -11,7 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 CARREL = os.environ.get("CARREL", os.path.join(TOP, "build/carrel"))
 PAGES = ("docs/man/carrel.1.scd", "docs/man/SANDBOX.md.5.scd")
-WITH_MANIFESTS = ("docs/man/SANDBOX.md.5.scd",)
+WITH_MANIFESTS = ("docs/man/SANDBOX.md.5.scd", "README.md")
 MANIFEST = re.compile(r"^```\w*\n(---\n.*?^---\n)(?:.*?)^```$", re.MULTILINE | re.DOTALL)
 count = 0
 
@@ -102,7 +103,34 @@ def messages_are_kind():
     tell(status == 125 and "`carrel help run`" in said, "an unknown option leads to the help of its command", said)
 
 
+def words_of(text):
+    """The text without what may differ from machine to machine: numbers, and where a user's keys were looked for."""
+    return re.sub(r": /\S+.*", "", re.sub(r"\d+", "N", text))
+
+
+def picture_is_real():
+    shown = html.unescape(re.sub(r"<[^>]*>", "", re.sub(r"</text>", "\n", read("docs/terminal.svg"))))
+    with tempfile.TemporaryDirectory() as top:
+        workspace = shutil.copytree(os.path.join(TOP, "examples/data-report/workspace"), os.path.join(top, "workspace"))
+        for path in (top, workspace):
+            os.chmod(path, 0o755)
+        printed = run(CARREL, "run", "-w", workspace, "--", "python3", "agent.py").stdout
+    lines = words_of(printed).splitlines()
+    tell(len(lines) == 6, "the agent of the example prints its report and five refusals", printed)
+    for line in lines:
+        tell(line in words_of(shown), f"the picture shows: {line}", shown)
+
+
+def links_lead_somewhere():
+    for page in ("README.md", "SECURITY.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md"):
+        for target in re.findall(r"\]\(([^)#:]+)\)", read(page)):
+            path = os.path.normpath(os.path.join(os.path.dirname(page), target))
+            tell(os.path.exists(os.path.join(TOP, path)), f"{page} leads to {target}")
+
+
 def main():
+    picture_is_real()
+    links_lead_somewhere()
     messages_are_kind()
     pages_are_accepted()
     manifests_pass()
