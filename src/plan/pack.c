@@ -100,7 +100,7 @@ plan_unpack(const void *bytes, size_t len, struct plan_view *ret)
 
         if (len < sizeof *head || len > PLAN_PACK_MAX || head->magic != MAGIC || head->version != VERSION)
                 return -1;
-        if (head->step_count > PLAN_STEPS_MAX || head->source_count > PLAN_SOURCES_MAX || head->strings_len == 0)
+        if (head->step_count > PLAN_STEPS_MAX || head->source_count > PLAN_SOURCES_MAX || head->strings_len == 0 || head->zero != 0)
                 return -1;
         if (len != sizeof *head + head->step_count * sizeof(struct packed_step) + head->strings_len)
                 return -1;
@@ -108,7 +108,7 @@ plan_unpack(const void *bytes, size_t len, struct plan_view *ret)
                                    .step_count = head->step_count, .source_count = head->source_count,
                                    .strings_len = head->strings_len };
         view.strings = (const char *)(view.steps + view.step_count);
-        if (view.strings[0] != '\0')
+        if (view.strings[0] != '\0' || view.strings[view.strings_len - 1] != '\0')
                 return -1;
         for (uint32_t i = 0; i < view.step_count; i++)
                 if (!step_is_sound(&view, &view.steps[i], &phase))
