@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "plan/plan.h"
+#include "text/utf8.h"
 
-enum { TEXT_SHOWN = 48 };
+enum { TEXT_SHOWN = 48, PATH_SHOWN = 4096 };
 
 static void
 write_step(struct json_writer *w, size_t index, const struct step *s)
@@ -58,16 +59,27 @@ plan_write_json(struct json_writer *w, const struct plan *plan)
         json_close_map(w);
 }
 
-/* The text of a step on one line: cut, and control bytes shown as dots. */
+/*
+ * A step's words on one line: cut, and what could drive the terminal a plan is shown on (C0, DEL, C1, bytes that are no
+ * UTF-8) shown as dots. A name may have been chosen by a payload that ran before.
+ */
 static void
-shorten(char *out, size_t room, const char *text, size_t len)
+shorten(char *out, size_t room, size_t shown, const char *text, size_t len)
 {
-        size_t n = len < TEXT_SHOWN ? len : TEXT_SHOWN;
-        size_t used = 0;
+        size_t used = 0, at = 0, n = 1;
 
-        for (size_t i = 0; i < n && used + 5 < room; i++)
-                out[used++] = (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '.' : text[i];
-        (void)snprintf(out + used, room - used, "%s", len > n ? "..." : "");
+        for (; at < len && at < shown && used + 8 < room; at += n) {
+                uint32_t point;
+
+                n = utf8_next(text + at, len - at, &point);
+                if (point == UTF8_INVALID || point < 0x20 || (point >= 0x7f && point < 0xa0)) {
+                        out[used++] = '.';
+                        continue;
+                }
+                memcpy(out + used, text + at, n);
+                used += n;
+        }
+        (void)snprintf(out + used, room - used, "%s", at < len ? "..." : "");
 }
 
 static const char *
@@ -99,12 +111,13 @@ number_text(char *out, size_t room, const struct step *s)
 static size_t
 line(char *out, size_t room, size_t index, const struct step *s)
 {
-        char text[TEXT_SHOWN + 8], number[64];
+        char text[TEXT_SHOWN + 16], path[PATH_SHOWN + 16], number[64];
         int len;
 
-        shorten(text, sizeof text, s->text, s->text_len);
+        shorten(text, sizeof text, TEXT_SHOWN, s->text, s->text_len);
+        shorten(path, sizeof path, PATH_SHOWN, s->path, strlen(s->path));
         len = snprintf(out, room, "%4zu  %-5s  %-14s %s%s%s%s%s%s   # %s; undo: %s\n", index, step_phase_name(step_phase_of(s->op)),
-                       step_name(s->op), s->path, s->path[0] != '\0' ? " " : "", text, text[0] != '\0' ? " " : "",
+                       step_name(s->op), path, path[0] != '\0' ? " " : "", text, text[0] != '\0' ? " " : "",
                        number_text(number, sizeof number, s), (s->flags & STEP_READ_ONLY) != 0 ? " read-only" : "", s->why,
                        step_undo(s->op));
         return len < 0 ? 0 : (size_t)len;
