@@ -26,6 +26,13 @@ has_place(const struct builder *b, enum cgroup_controller c)
         return b->facts->cgroup.place[c].version != 0 && builder_has(b, LAYER_LIMITS);
 }
 
+/* A controller that is there but lacks the file of its hard limit cannot hold anything to a number. */
+static bool
+can_limit(const struct builder *b, enum cgroup_controller c)
+{
+        return has_place(b, c) && !b->facts->cgroup.place[c].is_limited;
+}
+
 static bool
 is_made(const struct builder *b, const char *dir)
 {
@@ -78,7 +85,7 @@ plan_memory(struct builder *b)
 
         if (mib == SPEC_UNSET)
                 return;
-        if (!has_place(b, CGROUP_MEMORY)) {
+        if (!can_limit(b, CGROUP_MEMORY)) {
                 warn_unenforceable(b, "memory_mb", no_group_because(b));
                 return;
         }
@@ -104,7 +111,7 @@ plan_pids(struct builder *b)
 {
         if (b->spec->limits.pids == SPEC_UNSET)
                 return;
-        if (has_place(b, CGROUP_PIDS))
+        if (can_limit(b, CGROUP_PIDS))
                 limit(b, CGROUP_PIDS, "pids.max", "pids.max", b->spec->limits.pids + 1, "limits.pids, and pid 1 of the box");
         /* RLIMIT_NPROC inside the box's own user namespace caps tasks as well (harden.c), so nothing to warn of. */
 }
@@ -118,7 +125,7 @@ plan_cpu_share(struct builder *b)
 
         if (millicores == SPEC_UNSET)
                 return;
-        if (!has_place(b, CGROUP_CPU) || place->is_limited) {
+        if (!can_limit(b, CGROUP_CPU)) {
                 warn_unenforceable(b, "cpu_millicores", place->version != 0 ? "this kernel has no CPU quota" : no_group_because(b));
                 return;
         }
@@ -165,7 +172,7 @@ plan_io(struct builder *b)
 
                 if (values[i] == SPEC_UNSET)
                         continue;
-                if (!has_place(b, CGROUP_IO)) {
+                if (!can_limit(b, CGROUP_IO)) {
                         warn_unenforceable(b, fields[i], no_group_because(b));
                         continue;
                 }
@@ -220,8 +227,10 @@ static void
 plan_enable(struct builder *b)
 {
         const struct cgroup_facts *cgroup = &b->facts->cgroup;
-        bool is_v2 = cgroup->place[CGROUP_MEMORY].version == 2 || cgroup->place[CGROUP_PIDS].version == 2;
+        bool is_v2 = false;
 
+        for (size_t c = 0; c < CGROUP_CPUACCT; c++)    /* CPU time needs no controller in v2 */
+                is_v2 |= cgroup->place[c].version == 2;
         if (!is_v2 || !builder_has(b, LAYER_LIMITS))
                 return;
         if (cgroup->must_leave)
@@ -241,6 +250,8 @@ plan_enable(struct builder *b)
 static void
 plan_join(struct builder *b)
 {
+        const char *unified = b->facts->cgroup.unified;
+        const char *group = unified[0] != '\0' ? builder_text(b, "%s/carrel-%s", unified, b->request->id) : "";
         size_t made = b->count;
 
         for (size_t i = 0; i < made; i++) {
@@ -250,8 +261,7 @@ plan_join(struct builder *b)
                 if (b->steps[i].op != STEP_CGROUP_MAKE)
                         continue;
                 s = builder_add(b, STEP_CGROUP_JOIN, dir, "the box is born inside its limits");
-                if (strncmp(dir, b->facts->cgroup.unified, strlen(b->facts->cgroup.unified)) == 0 &&
-                    b->facts->cgroup.unified[0] != '\0')
+                if (strcmp(dir, group) == 0)   /* not by what it begins with: v1 hierarchies may be mounted beneath */
                         s->flags |= STEP_UNIFIED;
         }
 }
