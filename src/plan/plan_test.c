@@ -1,0 +1,793 @@
+/* plan/plan_test.c - what plan/plan.h promises, on hosts that are invented. */
+#include "plan/plan.h"
+#include "base/unit.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "plan/pack.h"
+
+#define ID "0123456789abcdef"
+#define UNSET SPEC_UNSET
+
+/* -- what a plan is made from --------------------------------------------------------------------------------- */
+
+struct bench {
+        struct arena arena;
+        struct findings findings;
+        struct spec spec;
+        struct host_facts facts;
+        struct plan_request request;
+        const struct plan *plan;
+        struct error error;
+};
+
+static void
+place(struct cgroup_place *p, int version, const char *parent)
+{
+        p->version = version;
+        (void)snprintf(p->parent, sizeof p->parent, "%s", parent);
+}
+
+static void
+host_v1(struct cgroup_facts *c)
+{
+        place(&c->place[CGROUP_MEMORY], 1, "/sys/fs/cgroup/memory");
+        place(&c->place[CGROUP_PIDS], 1, "/sys/fs/cgroup/pids");
+        place(&c->place[CGROUP_CPU], 1, "/sys/fs/cgroup/cpu,cpuacct");
+        place(&c->place[CGROUP_CPUACCT], 1, "/sys/fs/cgroup/cpu,cpuacct");
+        place(&c->place[CGROUP_IO], 1, "/sys/fs/cgroup/blkio");
+        c->place[CGROUP_MEMORY].is_swap_limited = true;
+}
+
+static void
+host_v2(struct cgroup_facts *c)
+{
+        for (int i = 0; i < CGROUP_CONTROLLER_MAX; i++)
+                place(&c->place[i], 2, "/sys/fs/cgroup");
+        c->place[CGROUP_MEMORY].is_swap_limited = true;
+        (void)snprintf(c->unified, sizeof c->unified, "/sys/fs/cgroup");
+        (void)snprintf(c->enable[0], sizeof c->enable[0], "/sys/fs/cgroup");
+        c->enable_count = 1;
+        c->has_kill = true;
+}
+
+/* v1 controllers mounted below the directory that v2 is mounted on, and io alone in v2. */
+static void
+host_hybrid(struct cgroup_facts *c)
+{
+        host_v1(c);
+        place(&c->place[CGROUP_IO], 2, "/sys/fs/cgroup");
+        place(&c->place[CGROUP_CPUACCT], 2, "/sys/fs/cgroup");
+        (void)snprintf(c->unified, sizeof c->unified, "/sys/fs/cgroup");
+        (void)snprintf(c->enable[0], sizeof c->enable[0], "/sys/fs/cgroup");
+        c->enable_count = 1;
+        c->has_kill = true;
+}
+
+static void
+host_none(struct cgroup_facts *c)
+{
+        c->why_none = "nothing may be made here";
+}
+
+static void
+setup(struct bench *b)
+{
+        static const struct host_dir dirs[] = { { "/usr", false, "" }, { "/bin", true, "usr/bin" } };
+
+        memset(b, 0, sizeof *b);
+        arena_init(&b->arena, 8 << 20);
+        findings_init(&b->findings, &b->arena);
+        b->spec.limits = (struct spec_limits){ 30000, UNSET, UNSET, UNSET, UNSET, 1024, UNSET, UNSET, UNSET, UNSET };
+        b->facts.has_user_ns = b->facts.has_seccomp = b->facts.has_mount_api = true;
+        b->facts.landlock_abi = 4;
+        memcpy(b->facts.dirs, dirs, sizeof dirs);
+        b->facts.dir_count = 2;
+        b->facts.etc[0] = "/etc/ld.so.cache";
+        b->facts.etc_count = 1;
+        b->request = (struct plan_request){ .id = ID, .outside_uid = 1001, .outside_gid = 1002 };
+}
+
+static int
+build(struct bench *b)
+{
+        return plan_build(&b->arena, &b->spec, &b->facts, &b->request, &b->plan, &b->findings, &b->error);
+}
+
+static void
+must_build(struct bench *b)
+{
+        if (build(b) < 0)
+                fail_msg("no plan: %s", b->error.message);
+}
+
+static void
+teardown(struct bench *b)
+{
+        arena_fini(&b->arena);
+}
+
+static const struct step *
+find_step(const struct plan *plan, enum step_op op, const char *path, const char *text)
+{
+        for (size_t i = 0; i < plan->step_count; i++) {
+                const struct step *s = &plan->steps[i];
+
+                if (s->op == op && (!path || strcmp(s->path, path) == 0) && (!text || strcmp(s->text, text) == 0))
+                        return s;
+        }
+        return NULL;
+}
+
+static size_t
+count_op(const struct plan *plan, enum step_op op)
+{
+        size_t count = 0;
+
+        for (size_t i = 0; i < plan->step_count; i++)
+                count += plan->steps[i].op == op;
+        return count;
+}
+
+static bool
+has_warning(const struct findings *f, const char *name)
+{
+        for (const struct warning *w = f->warnings; w; w = w->next)
+                if (strcmp(w->name, name) == 0)
+                        return true;
+        return false;
+}
+
+/* -- limits --------------------------------------------------------------------------------------------------- */
+
+struct limit_row {
+        const char *what;
+        void (*host)(struct cgroup_facts *);
+        size_t field;                  /* of struct spec_limits */
+        uint64_t value;
+        const char *steps;             /* the group steps, in order: "op path=text;" */
+        const char *warning;           /* NULL: none */
+};
+
+#define LIMIT(member) offsetof(struct spec_limits, member)
+#define GROUP "/sys/fs/cgroup/carrel-" ID
+#define MEMORY "/sys/fs/cgroup/memory/carrel-" ID
+#define PIDS "/sys/fs/cgroup/pids/carrel-" ID
+#define CPU "/sys/fs/cgroup/cpu,cpuacct/carrel-" ID
+#define BLKIO "/sys/fs/cgroup/blkio/carrel-" ID
+#define ENABLE "cgroup_enable /sys/fs/cgroup/cgroup.subtree_control=+memory +pids +cpu +io;"
+#define KILL "cgroup_make " GROUP "=;"
+
+static const struct limit_row limit_rows[] = {
+        { "v1 memory", host_v1, LIMIT(memory_mb), 64,
+          "cgroup_make " MEMORY "=;cgroup_limit " MEMORY "/memory.limit_in_bytes=67108864;"
+          "cgroup_limit " MEMORY "/memory.memsw.limit_in_bytes=67108864;cgroup_watch " MEMORY "/memory.oom_control=;cgroup_join " MEMORY "=;", NULL },
+        { "v1 memory beyond any number", host_v1, LIMIT(memory_mb), 9007199254740991,
+          "cgroup_make " MEMORY "=;cgroup_limit " MEMORY "/memory.limit_in_bytes=9223372036853727232;"
+          "cgroup_limit " MEMORY "/memory.memsw.limit_in_bytes=9223372036853727232;cgroup_watch " MEMORY "/memory.oom_control=;cgroup_join " MEMORY "=;", NULL },
+        { "v1 pids", host_v1, LIMIT(pids), 20, "cgroup_make " PIDS "=;cgroup_limit " PIDS "/pids.max=21;cgroup_join " PIDS "=;", NULL },
+        { "v1 cpu share", host_v1, LIMIT(cpu_millicores), 250,
+          "cgroup_make " CPU "=;cgroup_limit " CPU "/cpu.cfs_quota_us=25000;cgroup_join " CPU "=;", NULL },
+        { "v1 cpu time", host_v1, LIMIT(cpu_ms), 500, "cgroup_make " CPU "=;cgroup_watch " CPU "/cpuacct.usage=;cgroup_join " CPU "=;", NULL },
+        { "v1 io", host_v1, LIMIT(io_read_bps), 4096,
+          "cgroup_make " BLKIO "=;cgroup_limit " BLKIO "/blkio.throttle.read_bps_device=8:0 4096;cgroup_join " BLKIO "=;", NULL },
+        { "v1 io, writing", host_v1, LIMIT(io_write_bps), 4096,
+          "cgroup_make " BLKIO "=;cgroup_limit " BLKIO "/blkio.throttle.write_bps_device=8:0 4096;cgroup_join " BLKIO "=;", NULL },
+        { "v2 memory", host_v2, LIMIT(memory_mb), 64,
+          ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP "/memory.max=67108864;cgroup_limit " GROUP "/memory.swap.max=0;"
+          "cgroup_limit " GROUP "/memory.oom.group=1;cgroup_watch " GROUP "/memory.events=;cgroup_join " GROUP "=unified;", NULL },
+        { "v2 pids", host_v2, LIMIT(pids), 20, ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP "/pids.max=21;cgroup_join " GROUP "=unified;", NULL },
+        { "v2 cpu share", host_v2, LIMIT(cpu_millicores), 1500,
+          ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP "/cpu.max=150000 100000;cgroup_join " GROUP "=unified;", NULL },
+        { "v2 cpu time", host_v2, LIMIT(cpu_ms), 500, ENABLE "cgroup_make " GROUP "=;cgroup_watch " GROUP "/cpu.stat=;cgroup_join " GROUP "=unified;", NULL },
+        { "v2 io", host_v2, LIMIT(io_write_bps), 4096,
+          ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP "/io.max=8:0 wbps=4096;cgroup_join " GROUP "=unified;", NULL },
+        { "hybrid memory: a v1 group is not taken for the v2 one", host_hybrid, LIMIT(memory_mb), 64,
+          ENABLE "cgroup_make " MEMORY "=;cgroup_limit " MEMORY "/memory.limit_in_bytes=67108864;"
+          "cgroup_limit " MEMORY "/memory.memsw.limit_in_bytes=67108864;cgroup_watch " MEMORY "/memory.oom_control=;"
+          KILL "cgroup_join " MEMORY "=;cgroup_join " GROUP "=unified;", NULL },
+        { "hybrid io: v2 alone has it, and it is enabled there", host_hybrid, LIMIT(io_read_bps), 9,
+          ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP "/io.max=8:0 rbps=9;cgroup_join " GROUP "=unified;", NULL },
+        { "no groups: memory", host_none, LIMIT(memory_mb), 64, "", "limit_unenforceable:memory_mb" },
+        { "no groups: cpu share", host_none, LIMIT(cpu_millicores), 64, "", "limit_unenforceable:cpu_millicores" },
+        { "no groups: cpu time", host_none, LIMIT(cpu_ms), 64, "", "limit_unenforceable:cpu_ms" },
+        { "no groups: reading", host_none, LIMIT(io_read_bps), 64, "", "limit_unenforceable:io_read_bps" },
+        { "no groups: writing", host_none, LIMIT(io_write_bps), 64, "", "limit_unenforceable:io_write_bps" },
+        { "no groups: tasks are capped by a resource limit", host_none, LIMIT(pids), 64, "", NULL },
+};
+
+static const char *
+group_steps(struct arena *arena, const struct plan *plan)
+{
+        const char *text = "";
+
+        for (size_t i = 0; i < plan->step_count; i++) {
+                const struct step *s = &plan->steps[i];
+
+                if (s->op >= STEP_CGROUP_ENABLE && s->op <= STEP_CGROUP_WATCH)
+                        text = arena_format(arena, "%s%s %s=%s;", text, step_name(s->op), s->path,
+                                            (s->flags & STEP_UNIFIED) != 0 ? "unified" : s->text);
+        }
+        return text;
+}
+
+static void
+each_limit_is_its_steps_or_its_warning(void **state)
+{
+        static const char *const disks[] = { "8:0" };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof limit_rows / sizeof *limit_rows; i++) {
+                const struct limit_row *row = &limit_rows[i];
+                struct bench b;
+                const char *got;
+
+                setup(&b);
+                row->host(&b.facts.cgroup);
+                b.request.disks = disks;
+                b.request.disk_count = 1;
+                *(uint64_t *)(void *)((char *)&b.spec.limits + row->field) = row->value;
+                must_build(&b);
+                got = group_steps(&b.arena, b.plan);
+                if (row->host == host_v2 || row->host == host_hybrid || row->host == host_v1 || !row->warning)
+                        if (b.findings.warning_count != 0)
+                                fail_msg("%s: warns %s", row->what, b.findings.warnings->name);
+                if (strcmp(got, row->steps) != 0)
+                        fail_msg("%s:\n     got %s\nexpected %s", row->what, got, row->steps);
+                if (row->warning && !has_warning(&b.findings, row->warning))
+                        fail_msg("%s: no warning", row->what);
+                teardown(&b);
+        }
+}
+
+static void
+a_controller_without_its_limit_warns(void **state)
+{
+        static const struct { enum cgroup_controller c; size_t field; const char *warning; } rows[] = {
+                { CGROUP_MEMORY, LIMIT(memory_mb), "limit_unenforceable:memory_mb" },
+                { CGROUP_CPU, LIMIT(cpu_millicores), "limit_unenforceable:cpu_millicores" },
+                { CGROUP_IO, LIMIT(io_read_bps), "limit_unenforceable:io_read_bps" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+                for (int version = 1; version <= 2; version++) {
+                        struct bench b;
+
+                        setup(&b);
+                        (version == 1 ? host_v1 : host_v2)(&b.facts.cgroup);
+                        b.facts.cgroup.place[rows[i].c].is_limited = true;
+                        b.request.disks = (const char *const[]){ "8:0" };
+                        b.request.disk_count = 1;
+                        *(uint64_t *)(void *)((char *)&b.spec.limits + rows[i].field) = 100;
+                        must_build(&b);
+                        if (count_op(b.plan, STEP_CGROUP_LIMIT) != 0 || !has_warning(&b.findings, rows[i].warning))
+                                fail_msg("%s on version %d", rows[i].warning, version);
+                        teardown(&b);
+                }
+        }
+}
+
+static void
+limits_choose_who_counts(void **state)
+{
+        struct bench b;
+
+        (void)state;
+        setup(&b);
+        b.spec.limits.cpu_ms = 100;
+        must_build(&b);
+        assert_int_equal(b.plan->cpu, PLAN_CPU_RLIMIT);
+        assert_false(b.plan->counts_oom);
+        teardown(&b);
+        setup(&b);
+        host_v1(&b.facts.cgroup);
+        b.spec.limits.cpu_ms = b.spec.limits.memory_mb = 100;
+        must_build(&b);
+        assert_int_equal(b.plan->cpu, PLAN_CPU_GROUP);
+        assert_true(b.plan->counts_oom);
+        teardown(&b);
+        setup(&b);
+        host_v2(&b.facts.cgroup);
+        b.facts.cgroup.must_leave = true;
+        b.spec.limits.pids = 7;
+        must_build(&b);
+        assert_int_equal(b.plan->cpu, PLAN_CPU_NONE);
+        assert_true(find_step(b.plan, STEP_CGROUP_LEAVE, "/sys/fs/cgroup/carrel-runtime", NULL) <
+                    find_step(b.plan, STEP_CGROUP_ENABLE, NULL, NULL));
+        assert_int_equal(count_op(b.plan, STEP_CGROUP_MAKE), 1);
+        assert_int_equal(count_op(b.plan, STEP_CGROUP_JOIN), 1);
+        assert_non_null(find_step(b.plan, STEP_RLIMIT, NULL, NULL));
+        teardown(&b);
+}
+
+/* -- refusals ------------------------------------------------------------------------------------------------- */
+
+static void
+refuses_a_host_that_cannot_isolate(void **state)
+{
+        static const struct { size_t offset; size_t len; const char *reason; } rows[] = {
+                { offsetof(struct host_facts, has_user_ns), sizeof(bool), "user_namespaces" },
+                { offsetof(struct host_facts, has_seccomp), sizeof(bool), "seccomp" },
+                { offsetof(struct host_facts, has_mount_api), sizeof(bool), "mount_api" },
+                { offsetof(struct host_facts, landlock_abi), sizeof(unsigned), "landlock" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+                struct bench b;
+
+                setup(&b);
+                memset((char *)&b.facts + rows[i].offset, 0, rows[i].len);
+                assert_int_equal(build(&b), -1);
+                assert_int_equal(b.error.code, ERROR_CAPABILITY_UNAVAILABLE);
+                assert_string_equal(b.error.reason, rows[i].reason);
+                assert_true(b.error.hint[0] != '\0');
+                assert_null(b.plan);
+                teardown(&b);
+        }
+}
+
+static void
+refuses_a_list_it_cannot_hold_to(void **state)
+{
+        struct spec_egress egress[2] = { { .host = "a.example", .line = 7, .column = 9 }, { .host = "b.example" } };
+        struct bench b;
+
+        (void)state;
+        setup(&b);
+        b.spec.egress = egress;
+        b.spec.egress_count = 2;
+        assert_int_equal(build(&b), -1);
+        assert_int_equal(b.error.code, ERROR_EGRESS_UNENFORCEABLE);
+        assert_string_equal(b.error.path, "network/egress");
+        assert_int_equal(b.error.line, 7);
+        assert_int_equal(b.error.column, 9);
+        teardown(&b);
+}
+
+static void
+refuses_without_memory(void **state)
+{
+        struct bench b;
+
+        (void)state;
+        for (size_t limit = 0; limit < 400000; limit += 20000) {
+                setup(&b);
+                b.arena.limit = limit;
+                if (build(&b) < 0)
+                        assert_true(b.error.code == ERROR_NO_MEMORY || b.error.code == ERROR_QUOTA_EXCEEDED);
+                else
+                        assert_false(arena_is_full(&b.arena));
+                teardown(&b);
+        }
+}
+
+/* -- mounts --------------------------------------------------------------------------------------------------- */
+
+static const struct plan_protect protects[] = {
+        { "SANDBOX.md", PROTECT_FILE, false, "says" },
+        { ".git/hooks", PROTECT_DIRECTORY, true, "hooks" },
+        { ".git/config", PROTECT_FILE, false, "config" },
+        { ".claude", PROTECT_MISSING, true, "agent" },
+        { ".envrc", PROTECT_MISSING, false, "direnv" },
+};
+static const char *const sockets[] = { "run/s.sock" };
+static const char *const submounts[] = { "below" };
+
+enum { SOURCE_WORK, SOURCE_DATA, SOURCE_FILE, SOURCE_TOOL, SOURCE_NESTED, SOURCE_MAX };
+
+static const struct plan_source sources[SOURCE_MAX] = {
+        [SOURCE_WORK] = { "/home/u/work", 11, 101, 1001, 1002, true, NULL, 0, sockets, 1, protects, 5 },
+        [SOURCE_DATA] = { "/srv/data", 12, 102, 5, 6, true, NULL, 0, sockets, 1, protects, 5 },
+        [SOURCE_FILE] = { "/srv/file", 13, 103, 5, 6, false, NULL, 0, NULL, 0, NULL, 0 },
+        [SOURCE_TOOL] = { "/opt/tool", 14, 104, 0, 0, true, NULL, 0, NULL, 0, NULL, 0 },
+        [SOURCE_NESTED] = { "/srv/nested", 15, 105, 5, 6, true, submounts, 1, sockets, 1, NULL, 0 },
+};
+
+static const struct plan_mount mounts[] = {
+        { SOURCE_NESTED, "/workspace/inner", true, false },
+        { SOURCE_TOOL, "/opt/tool", true, true },
+        { SOURCE_WORK, "/workspace", false, false },
+        { SOURCE_DATA, "/mnt/data", true, false },
+        { SOURCE_FILE, "/mnt/file", true, false },
+};
+
+static void
+setup_mounts(struct bench *b)
+{
+        setup(b);
+        b->request.sources = sources;
+        b->request.source_count = SOURCE_MAX;
+        b->request.mounts = mounts;
+        b->request.mount_count = sizeof mounts / sizeof *mounts;
+}
+
+static void
+mounts_stand_where_they_should(void **state)
+{
+        const struct step *work, *s;
+        struct bench b;
+
+        (void)state;
+        setup_mounts(&b);
+        must_build(&b);
+        work = find_step(b.plan, STEP_BIND, "/workspace", NULL);
+        assert_non_null(work);
+        assert_true((work->flags & STEP_READ_ONLY) == 0 && work->source == SOURCE_WORK);
+        assert_true(work->number == 11 && work->number2 == 101);       /* it must be the one that was judged */
+        s = find_step(b.plan, STEP_BIND, "/workspace/inner", NULL);    /* something is mounted beneath: no overlay shows that */
+        assert_true(s > work && (s->flags & STEP_READ_ONLY) != 0 && (s->flags & STEP_RECURSIVE) != 0);
+        assert_non_null(find_step(b.plan, STEP_MASK, "/workspace/inner/run/s.sock", NULL));
+        assert_non_null(find_step(b.plan, STEP_OVERLAY, "/mnt/data", NULL));
+        assert_null(find_step(b.plan, STEP_BIND, "/mnt/data", NULL));
+        assert_null(find_step(b.plan, STEP_MASK, "/mnt/data/run/s.sock", NULL));
+        assert_non_null(find_step(b.plan, STEP_MASK, "/workspace/run/s.sock", NULL));
+        s = find_step(b.plan, STEP_BIND, "/mnt/file", NULL);
+        assert_true(s && (s->flags & STEP_READ_ONLY) != 0 && (s->flags & STEP_DIRECTORY) == 0);
+        assert_true((find_step(b.plan, STEP_BIND, "/opt/tool", NULL)->flags & STEP_READ_ONLY) != 0);
+        assert_int_equal(count_op(b.plan, STEP_TREE), 0);
+        assert_int_equal(b.plan->source_count, SOURCE_MAX);
+        teardown(&b);
+        setup_mounts(&b);
+        b.facts.is_privileged = true;
+        must_build(&b);
+        assert_int_equal(count_op(b.plan, STEP_TREE), 5);
+        teardown(&b);
+}
+
+static void
+protected_names_are_held(void **state)
+{
+        const struct step *s;
+        struct bench b;
+
+        (void)state;
+        setup_mounts(&b);
+        must_build(&b);
+        assert_int_equal(count_op(b.plan, STEP_PLACEHOLDER), 2);       /* of the writable mount alone */
+        s = find_step(b.plan, STEP_PLACEHOLDER, ".claude", "/home/u/work");
+        assert_true(s && (s->flags & STEP_DIRECTORY) != 0 && s->source == SOURCE_WORK);
+        s = find_step(b.plan, STEP_PLACEHOLDER, ".envrc", "/home/u/work");
+        assert_true(s && (s->flags & STEP_DIRECTORY) == 0);
+        for (size_t i = 0; i < sizeof protects / sizeof *protects; i++) {
+                char path[64];
+
+                (void)snprintf(path, sizeof path, "/workspace/%s", protects[i].path);
+                if (!find_step(b.plan, STEP_FREEZE, path, NULL))
+                        fail_msg("%s is not held", path);
+        }
+        assert_int_equal(count_op(b.plan, STEP_PIN), 1);               /* .git, once */
+        s = find_step(b.plan, STEP_PIN, "/workspace/.git", NULL);
+        assert_true(s && s < find_step(b.plan, STEP_FREEZE, "/workspace/.git/hooks", NULL));
+        assert_null(find_step(b.plan, STEP_FREEZE, "/mnt/data/SANDBOX.md", NULL));
+        teardown(&b);
+}
+
+static void
+landlock_allows_exactly_what_may_be_written(void **state)
+{
+        static const char *const writable[] = { "/tmp", "/var/tmp", "/run", "/dev/shm", PLAN_HOME, "/workspace" };
+        struct bench b;
+        size_t seen = 0;
+
+        (void)state;
+        setup_mounts(&b);
+        must_build(&b);
+        for (size_t i = 0; i < b.plan->step_count; i++) {
+                const struct step *s = &b.plan->steps[i];
+                bool is_expected = false;
+
+                if (s->op != STEP_LANDLOCK_ALLOW || s->number != ACCESS_WRITE)
+                        continue;
+                for (size_t k = 0; k < sizeof writable / sizeof *writable; k++)
+                        is_expected |= strcmp(writable[k], s->path) == 0;
+                if (!is_expected)
+                        fail_msg("%s may be written", s->path);
+                seen++;
+        }
+        assert_int_equal(seen, sizeof writable / sizeof *writable);
+        assert_int_equal(find_step(b.plan, STEP_LANDLOCK, NULL, NULL)->number, 4);
+        teardown(&b);
+}
+
+/* -- the whole ------------------------------------------------------------------------------------------------ */
+
+static void
+phases_never_go_back_and_the_filter_is_last(void **state)
+{
+        static void (*const hosts[])(struct cgroup_facts *) = { host_none, host_v1, host_v2, host_hybrid };
+
+        (void)state;
+        for (size_t h = 0; h < 8; h++) {
+                enum step_phase phase = STEP_PHASE_HOST;
+                struct plan_view view;
+                struct bench b;
+                void *bytes;
+                size_t len;
+
+                setup_mounts(&b);
+                hosts[h % 4](&b.facts.cgroup);
+                b.facts.is_privileged = h >= 4;
+                b.spec.limits.memory_mb = b.spec.limits.pids = b.spec.limits.cpu_ms = 50;
+                b.request.lease_path = "/run/carrel/x.lease";
+                must_build(&b);
+                for (size_t i = 0; i < b.plan->step_count; i++) {
+                        assert_true(step_phase_of(b.plan->steps[i].op) >= phase);
+                        phase = step_phase_of(b.plan->steps[i].op);
+                        assert_true(b.plan->steps[i].why[0] != '\0');
+                }
+                assert_int_equal(b.plan->steps[0].op, STEP_LEASE);     /* before anything that outlives us is made */
+                assert_int_equal(b.plan->steps[b.plan->step_count - 1].op, STEP_FILTER);
+                assert_true(find_step(b.plan, STEP_NO_NEW_PRIVS, NULL, NULL) < find_step(b.plan, STEP_LANDLOCK, NULL, NULL));
+                assert_true(find_step(b.plan, STEP_IDENTITY, NULL, NULL) < find_step(b.plan, STEP_DROP_CAPS, NULL, NULL));
+                len = plan_pack_len(b.plan->steps, b.plan->step_count);
+                bytes = malloc(len);
+                plan_pack(b.plan->steps, b.plan->step_count, b.plan->source_count, bytes);
+                assert_int_equal(plan_unpack(bytes, len, &view), 0);
+                assert_int_equal(view.step_count, b.plan->step_count);
+                free(bytes);
+                teardown(&b);
+        }
+}
+
+struct layer_row { enum plan_layer layer; enum step_op op; const char *path; };
+
+/* A layer that is switched off takes these steps away and adds none. */
+static const struct layer_row layer_rows[] = {
+        { LAYER_FILTER, STEP_FILTER, NULL },       { LAYER_LANDLOCK, STEP_LANDLOCK, NULL },
+        { LAYER_CAPS, STEP_DROP_CAPS, NULL },      { LAYER_NO_NEW_PRIVS, STEP_NO_NEW_PRIVS, NULL },
+        { LAYER_MASK, STEP_MASK, "/proc/kcore" },  { LAYER_NET, STEP_LOOPBACK, NULL },
+        { LAYER_UTS, STEP_HOSTNAME, NULL },        { LAYER_LIMITS, STEP_CGROUP_MAKE, NULL },
+        { LAYER_RLIMITS, STEP_RLIMIT, NULL },      { LAYER_HIDE, STEP_HIDE, NULL },
+        { LAYER_PROTECT, STEP_PLACEHOLDER, NULL }, { LAYER_OVERLAY, STEP_OVERLAY, NULL },
+        { LAYER_SEAL, STEP_SEAL, NULL },           { LAYER_IDENTITY, STEP_IDENTITY, NULL },
+        { LAYER_PROTECT, STEP_PIN, NULL },         { LAYER_READ_ONLY, STEP_OVERLAY, NULL },
+};
+
+static void
+a_layer_that_is_off_takes_its_steps_away(void **state)
+{
+        (void)state;
+        for (size_t i = 0; i < sizeof layer_rows / sizeof *layer_rows; i++) {
+                struct bench on, off;
+
+                setup_mounts(&on);
+                setup_mounts(&off);
+                host_v1(&on.facts.cgroup);
+                host_v1(&off.facts.cgroup);
+                on.spec.limits.pids = off.spec.limits.pids = 5;
+                off.request.layers_off = layer_rows[i].layer;
+                must_build(&on);
+                must_build(&off);
+                if (!find_step(on.plan, layer_rows[i].op, layer_rows[i].path, NULL))
+                        fail_msg("row %zu: the step is never there", i);
+                if (find_step(off.plan, layer_rows[i].op, layer_rows[i].path, NULL))
+                        fail_msg("row %zu: the step stays", i);
+                for (int op = 0; op < STEP_MAX; op++)
+                        if (op != STEP_BIND && op != STEP_MASK && count_op(off.plan, (enum step_op)op) > count_op(on.plan, (enum step_op)op))
+                                fail_msg("row %zu: more of %s", i, step_name((enum step_op)op));
+                teardown(&on);
+                teardown(&off);
+        }
+}
+
+static void
+a_namespace_for_every_layer(void **state)
+{
+        static const struct { enum plan_layer layer; uint64_t flag; } rows[] = {
+                { LAYER_USER_NS, CLONE_NEWUSER }, { LAYER_PID, CLONE_NEWPID }, { LAYER_IPC, CLONE_NEWIPC },
+                { LAYER_UTS, CLONE_NEWUTS },      { LAYER_NET, CLONE_NEWNET }, { LAYER_CGROUP_NS, CLONE_NEWCGROUP },
+        };
+        uint64_t all = CLONE_NEWNS;
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+                all |= rows[i].flag;
+        for (size_t i = 0; i <= sizeof rows / sizeof *rows; i++) {
+                struct bench b;
+
+                setup(&b);
+                b.request.layers_off = i < sizeof rows / sizeof *rows ? rows[i].layer : 0;
+                must_build(&b);
+                assert_true(find_step(b.plan, STEP_SPAWN, NULL, NULL)->number ==
+                            (i < sizeof rows / sizeof *rows ? all & ~rows[i].flag : all));
+                teardown(&b);
+        }
+}
+
+static void
+starts_where_the_manifest_says(void **state)
+{
+        static const struct { const char *cwd; bool has_workspace; const char *expected; } rows[] = {
+                { NULL, false, PLAN_HOME }, { NULL, true, "/work" }, { "sub", true, "/work/sub" },
+                { "sub", false, PLAN_HOME "/sub" }, { "/tmp", true, "/tmp" },
+        };
+        static const struct spec_mount workspace = { .kind = SPEC_SOURCE_WORKSPACE, .at = "/work" };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+                struct bench b;
+
+                setup(&b);
+                b.spec.cwd = rows[i].cwd;
+                b.spec.mounts = &workspace;
+                b.spec.mount_count = rows[i].has_workspace;
+                must_build(&b);
+                assert_string_equal(b.plan->cwd, rows[i].expected);
+                assert_string_equal(b.plan->shell, "/bin/sh");
+                teardown(&b);
+        }
+}
+
+static void
+groups_that_stay_are_told(void **state)
+{
+        struct bench b;
+
+        (void)state;
+        setup(&b);
+        b.facts.extra_group_count = 2;
+        must_build(&b);
+        assert_true(has_warning(&b.findings, "groups_kept"));
+        teardown(&b);
+        setup(&b);
+        b.facts.extra_group_count = 2;
+        b.facts.is_privileged = true;
+        must_build(&b);
+        assert_false(has_warning(&b.findings, "groups_kept"));
+        teardown(&b);
+}
+
+/* -- in words ------------------------------------------------------------------------------------------------- */
+
+static void
+every_step_is_printed(void **state)
+{
+        struct json_writer w;
+        const char *text;
+        struct bench b;
+        size_t lines = 0;
+
+        (void)state;
+        setup_mounts(&b);
+        host_v1(&b.facts.cgroup);
+        b.spec.limits.memory_mb = 10;
+        must_build(&b);
+        text = plan_text(&b.arena, b.plan);
+        json_init(&w, false);
+        plan_write_json(&w, b.plan);
+        assert_false(w.is_broken);
+        for (size_t i = 0; i < b.plan->step_count; i++) {
+                char member[96];
+
+                (void)snprintf(member, sizeof member, "{\"index\":%zu,\"phase\":\"%s\",\"step\":\"%s\"", i,
+                               step_phase_name(step_phase_of(b.plan->steps[i].op)), step_name(b.plan->steps[i].op));
+                if (!strstr(w.text, member))
+                        fail_msg("not in the JSON: %s", member);
+        }
+        for (const char *at = text; *at != '\0'; at++)
+                lines += *at == '\n';
+        assert_int_equal(lines, b.plan->step_count);
+        json_fini(&w);
+        teardown(&b);
+}
+
+/* A name chosen by a payload that ran before cannot drive the terminal a plan is shown on. */
+static void
+names_cannot_drive_a_terminal(void **state)
+{
+        static const char *const names[] = { "s\033[2J", "s\n0 guest", "s\x9b" "31m", "s\xc2\x9b" "31m", "s\xff\x9b" "31m", "s\x7f" };
+        struct plan_source source = sources[SOURCE_WORK];
+        static const struct plan_mount mount = { 0, "/workspace", false, false };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+                struct bench b;
+                const char *text;
+                size_t lines = 0;
+
+                setup(&b);
+                source.sockets = &names[i];
+                b.request.sources = &source;
+                b.request.mounts = &mount;
+                b.request.source_count = b.request.mount_count = 1;
+                must_build(&b);
+                text = plan_text(&b.arena, b.plan);
+                for (const char *at = text; *at != '\0'; at++) {
+                        lines += *at == '\n';
+                        if (((unsigned char)*at < 0x20 && *at != '\n') || (unsigned char)*at >= 0x7f)
+                                fail_msg("row %zu: byte %02x", i, (unsigned)(unsigned char)*at);
+                }
+                assert_int_equal(lines, b.plan->step_count);
+                teardown(&b);
+        }
+}
+
+/* -- golden: whole plans, to be read by people; CARREL_GOLDEN=write writes them anew -------------------------- */
+
+static void
+golden_compare(const char *name, const char *text)
+{
+        char path[512];
+        const char *wish = getenv("CARREL_GOLDEN");
+        char *kept = calloc(1, strlen(text) + 2);
+        FILE *file;
+
+        (void)snprintf(path, sizeof path, "%s/test/golden/plan/%s.txt", GOLDEN_ROOT, name);
+        if (wish && strcmp(wish, "write") == 0) {
+                file = fopen(path, "we");
+                assert_non_null(file);
+                assert_int_equal(fputs(text, file) < 0, 0);
+                assert_int_equal(fclose(file), 0);
+        }
+        file = fopen(path, "re");
+        if (!file)
+                fail_msg("%s is not there", path);
+        (void)!fread(kept, 1, strlen(text) + 1, file);
+        (void)fclose(file);
+        if (strcmp(kept, text) != 0)
+                fail_msg("%s differs; CARREL_GOLDEN=write writes it anew", path);
+        free(kept);
+}
+
+static void
+whole_plans_are_as_they_were_read(void **state)
+{
+        static const struct { const char *name; void (*host)(struct cgroup_facts *); bool has_mounts, is_privileged; } rows[] = {
+                { "least", host_none, false, false },
+                { "v1-root-mounts", host_v1, true, true },
+                { "v2-mounts", host_v2, true, false },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+                struct bench b;
+
+                if (rows[i].has_mounts)
+                        setup_mounts(&b);
+                else
+                        setup(&b);
+                rows[i].host(&b.facts.cgroup);
+                b.facts.is_privileged = rows[i].is_privileged;
+                b.spec.limits.memory_mb = 256;
+                b.spec.limits.pids = 512;
+                b.spec.limits.cpu_ms = 1000;
+                b.request.lease_path = "/run/carrel/" ID ".lease";
+                must_build(&b);
+                golden_compare(rows[i].name, plan_text(&b.arena, b.plan));
+                teardown(&b);
+        }
+}
+
+int
+main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(each_limit_is_its_steps_or_its_warning),
+                cmocka_unit_test(a_controller_without_its_limit_warns),
+                cmocka_unit_test(limits_choose_who_counts),
+                cmocka_unit_test(refuses_a_host_that_cannot_isolate),
+                cmocka_unit_test(refuses_a_list_it_cannot_hold_to),
+                cmocka_unit_test(refuses_without_memory),
+                cmocka_unit_test(mounts_stand_where_they_should),
+                cmocka_unit_test(protected_names_are_held),
+                cmocka_unit_test(landlock_allows_exactly_what_may_be_written),
+                cmocka_unit_test(phases_never_go_back_and_the_filter_is_last),
+                cmocka_unit_test(a_layer_that_is_off_takes_its_steps_away),
+                cmocka_unit_test(a_namespace_for_every_layer),
+                cmocka_unit_test(starts_where_the_manifest_says),
+                cmocka_unit_test(groups_that_stay_are_told),
+                cmocka_unit_test(every_step_is_printed),
+                cmocka_unit_test(names_cannot_drive_a_terminal),
+                cmocka_unit_test(whole_plans_are_as_they_were_read),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
