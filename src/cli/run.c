@@ -76,6 +76,8 @@ explain_not_found(const char *name, struct error *e)
                 if (name[0] == '/' && access(name, X_OK) == 0)
                         error_hint(e, "The host has %.100s. Bring it in, read-only: metadata: {carrel: {tools: [\"%.*s\"]}}", name,
                                    (int)(strrchr(name, '/') - name > 0 ? strrchr(name, '/') - name : 1), name);
+                else
+                        error_hint(e, "Look at the path and, for a script, at the interpreter in its first line: both are looked up inside the sandbox.");
                 return;
         }
         for (; path && *path != '\0'; path += strcspn(path, ":"), path += *path == ':') {
@@ -214,8 +216,11 @@ cmd_run(int argc, char **argv)
         struct error e;
         int status;
 
-        if (checked(argc, argv, &o, &e) < 0)
+        if (checked(argc, argv, &o, &e) < 0) {
+                if (e.hint[0] == '\0')
+                        error_hint(&e, "`carrel help run` shows an example.");
                 return print_failure(NULL, &e, o.is_json);
+        }
         status = get_ready(&p, &o, argc, argv, &e);
         print_warnings(&p, &o);
         if (status < 0) {
@@ -223,6 +228,8 @@ cmd_run(int argc, char **argv)
                 if (!o.is_json)
                         print_more_errors(stderr, p.file_name, &p.findings);
         } else if (run(&p, &o, &result, &e) < 0) {
+                if (e.code == ERROR_INVALID_ARGUMENT && e.hint[0] == '\0')
+                        error_hint(&e, "`carrel help run` shows an example.");
                 status = print_failure(NULL, &e, o.is_json);   /* of the command, not of the manifest */
         } else {
                 if (o.is_json)

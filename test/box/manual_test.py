@@ -99,6 +99,10 @@ def messages_are_kind():
          "of two errors the first is shown, and what shows the other", said)
     status, said = in_workspace(proposed, "run", "no-such-command")
     tell(status == 127 and said.startswith("carrel: error: no-such-command:"), "a missing command is not blamed on the manifest", said)
+    status, said = in_workspace(proposed, "run", "--timeout", "9q", "true")
+    tell(status == 125 and "1500ms, 30s" in said and "`carrel help run`" in said, "a wrong duration leads to the right ones", said)
+    status, said = in_workspace(proposed, "run", "./no-such-script")
+    tell(status == 127 and "interpreter" in said, "a path that cannot be run may lack its interpreter", said)
     status, said = in_workspace(proposed, "run", "-x", "true")
     tell(status == 125 and "`carrel help run`" in said, "an unknown option leads to the help of its command", said)
 
