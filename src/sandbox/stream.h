@@ -27,7 +27,7 @@ struct stream {
         bool owns_from, owns_to;
         enum stream_sink sink;
         bool escapes;                  /* control bytes become visible: the reader is a person's terminal */
-        bool wrote_cr;                 /* escaping: the last byte was a carriage return */
+        char held[4];  size_t held_len;   /* escaping: the beginning of a character, or a carriage return, at the end of a read */
         char *buffer;                  /* STREAM_BUFFER bytes, taken at the first use */
         size_t start, end;
         uint64_t bytes, dropped;       /* read from the source, and how much of that went nowhere */
