@@ -170,9 +170,10 @@ make_target(const struct box *box, const char *path, unsigned is_directory)
 static int
 make_way(const struct box *box, const char *path, unsigned is_directory)
 {
+        int made = make_target(box, path, is_directory);
         char part[512];
 
-        for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        for (const char *slash = strchr(path + 1, '/'); slash && made == -ENOENT; slash = strchr(slash + 1, '/')) {
                 size_t len = (size_t)(slash - path);
                 int result;
 
@@ -184,7 +185,7 @@ make_way(const struct box *box, const char *path, unsigned is_directory)
                 if (result < 0 && result != -EROFS)
                         return result;
         }
-        return make_target(box, path, is_directory);
+        return made == -ENOENT ? make_target(box, path, is_directory) : made;
 }
 
 static int
