@@ -36,7 +36,7 @@ look_ahead(struct host *h)
 void
 host_init(struct host *h, const struct plan_view *view, int *sources)
 {
-        *h = (struct host){ .view = view, .sources = sources, .lease = -1, .unified = -1, .oom = -1 };
+        *h = (struct host){ .view = view, .sources = sources, .lease = -1, .unified = -1, .unified_join = -1, .oom = -1 };
         look_ahead(h);
 }
 
@@ -84,11 +84,15 @@ join_step(struct host *h, const struct step *s)
                 h->unified = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
                 if (h->unified < 0)
                         return -errno;
+                h->unified_join = (int)h->join_count;
         }
-        result = group_path(path, sizeof path, s->path, "cgroup.procs");
+        /* v1's `tasks` moves one thread without stopping every processor, and the box's first process has but one. */
+        result = group_path(path, sizeof path, s->path, (s->flags & STEP_UNIFIED) != 0 ? "cgroup.procs" : "tasks");
         if (result < 0)
                 return result;
         fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (fd < 0 && errno == ENOENT && group_path(path, sizeof path, s->path, "cgroup.procs") == 0)
+                fd = open(path, O_WRONLY | O_CLOEXEC);
         if (fd < 0)
                 return -errno;
         h->joins[h->join_count++] = fd;

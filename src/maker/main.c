@@ -15,6 +15,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -61,7 +62,9 @@ static int
 join_groups(const struct host *h)
 {
         for (size_t i = 0; i < h->join_count; i++) {
-                if (write(h->joins[i], "0", 1) != 1)
+                int is_in = h->is_born_inside && h->unified_join == (int)i;
+
+                if (!is_in && write(h->joins[i], "0", 1) != 1)
                         return -errno;
                 (void)close(h->joins[i]);
         }
@@ -123,30 +126,46 @@ run_inside(const struct host *h, int control)
                         fail_inside(control, i, result);
         }
         control = keep_only(control);
-        memset(packed, 0, sizeof packed);              /* host paths are not for the inside */
+        memset(packed, 0, h->packed_len);              /* host paths are not for the inside */
         guest_serve(control);
 }
 
 /* -- outside -------------------------------------------------------------------------------------------------- */
 
 /*
- * Never into a group under borrowed ids: the kernel asks them, refuses, and by then it has made a network namespace
- * for nothing. The box joins by itself either way, before its first step.
+ * Into the unified group at birth: joining by a write waits for every processor (10 to 20 ms where no group was joined
+ * a moment ago). `is_born_inside` is set before each attempt, because the child inherits what stands there.
  */
 static long
-clone_process(const struct host *h, uint64_t flags, int has_borrowed_ids)
+clone_process(struct host *h, uint64_t flags)
 {
         struct clone_arguments arguments = { .flags = flags, .exit_signal = SIGCHLD };
         long pid;
 
-        if (h->unified >= 0 && !has_borrowed_ids) {
+        h->is_born_inside = h->unified >= 0;
+        if (h->is_born_inside) {
                 arguments.flags |= CLONE_INTO_CGROUP;
                 arguments.cgroup = (uint64_t)h->unified;
         }
         pid = answer(syscall(SYS_clone3, &arguments, sizeof arguments));
-        if (pid == -ENOSYS || (pid < 0 && arguments.cgroup != 0))   /* older kernels, and seccomp profiles of containers */
+        if (pid == -ENOSYS || (pid < 0 && h->is_born_inside)) {  /* older kernels, and seccomp profiles of containers */
+                h->is_born_inside = 0;
                 pid = answer(syscall(SYS_clone, (long)flags | SIGCHLD, NULL, NULL, NULL, NULL));
+        }
         return pid;
+}
+
+/* Borrowed ids may not write root's group, and the kernel asks them: one capability is taken up again for the clone. */
+static void
+take_up_override(void)
+{
+        struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+        struct __user_cap_data_struct data[2];
+
+        if (syscall(SYS_capget, &head, data) < 0)
+                return;
+        data[0].effective |= data[0].permitted & 1u << CAP_DAC_OVERRIDE;
+        (void)syscall(SYS_capset, &head, data);
 }
 
 /*
@@ -154,7 +173,7 @@ clone_process(const struct host *h, uint64_t flags, int has_borrowed_ids)
  * may write its own maps: no round trip. The maker takes its own ids back at once.
  */
 static pid_t
-spawn(const struct host *h)
+spawn(struct host *h)
 {
         int is_root = geteuid() == 0 && h->box_uid != 0;
         uint64_t flags = h->namespaces & ~(uint64_t)CLONE_NEWCGROUP;
@@ -167,8 +186,10 @@ spawn(const struct host *h)
                         return (pid_t)none;
                 if (syscall(SYS_setresgid, -1, h->box_gid, -1) < 0 || syscall(SYS_setresuid, -1, h->box_uid, -1) < 0)
                         return -errno;
+                if (h->unified >= 0)
+                        take_up_override();
         }
-        pid = clone_process(h, flags, is_root);
+        pid = clone_process(h, flags);
         if (is_root && pid != 0 && (syscall(SYS_setresuid, -1, 0, -1) < 0 || syscall(SYS_setresgid, -1, 0, -1) < 0))
                 _exit(EXIT_BROKEN);
         return (pid_t)pid;
