@@ -31,7 +31,7 @@ struct spec_limits {                  /* AIP-36 limits and metadata.carrel.limit
         uint64_t open_files;          /* per process; default 1024 */
         uint64_t io_read_bps;         /* bytes per second and device */
         uint64_t io_write_bps;
-        uint64_t disk_mb;             /* MiB, each private writable file system; default 256 */
+        uint64_t disk_mb;             /* MiB, all private writable places together; default 256 */
         uint64_t output_bytes;        /* standard output and error together; past it output is dropped and counted */
 };
 
