@@ -3,7 +3,7 @@
  *
  * Room: cli (joining, program). Touches: fd (standard streams), the environment (NO_COLOR, TERM).
  * Theory: bytes are decoded as UTF-8 once, here; what is no plain character is written as an escape, so that nothing in
- * a manifest, a name or a path can move the cursor, change colours or turn the direction of reading (E05).
+ * a manifest, a name or a path can move the cursor, change colours or turn the direction of reading (P14, E05).
  */
 #include "cli/finding_print.h"
 

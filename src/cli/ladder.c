@@ -3,7 +3,7 @@
  *
  * Room: cli (joining). Touches: fd, its own credentials and Landlock domain.
  * Theory: root's `carrel run` reads text that somebody else wrote. Whoever finds a mistake in a parser must not find root's
- * powers behind it: by then this process has no capability, and its files are read-only to it.
+ * powers behind it: by then this process has no capability but one to look, and its files are read-only to it (P17).
  */
 #include "cli/ladder.h"
 

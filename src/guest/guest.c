@@ -6,7 +6,7 @@
  *     idle --WIRE_EXEC--> running --its process ends--> idle, or the box ends (WIRE_EXEC_LAST)
  *       any state --control socket closes--> the box ends
  *
- * Theory: the end of pid 1 is the end of every process in its pid namespace, so "the whole tree dies" is one _exit().
+ * Theory: the end of pid 1 is the end of every process in its pid namespace, so "the whole tree dies" is one _exit() (P10).
  * Signals never reach pid 1 from inside (it has no handlers); SIGCHLD is blocked and read from a descriptor.
  */
 #include "guest/guest.h"

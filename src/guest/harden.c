@@ -1,5 +1,5 @@
 /*
- * guest/harden.c - what pid 1 does to itself.
+ * guest/harden.c - what pid 1 does to itself (P7, P9).
  *
  * Room: guest (program). Touches: its own credentials, limits, domain and filter.
  */

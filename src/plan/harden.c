@@ -3,7 +3,7 @@
  *
  * Room: plan (deciding, pure). Touches: nothing.
  * Theory: the order is forced. Landlock needs no_new_privs, ids must change while capabilities last, and the filter
- * comes last because it takes the calls the other steps need.
+ * comes last because it takes the calls the other steps need (P7, P8).
  */
 #include <string.h>
 #include <sys/resource.h>

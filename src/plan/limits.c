@@ -4,7 +4,7 @@
  * Room: plan (deciding, pure). Touches: nothing.
  * Theory: v1, v2 and hybrid hosts differ in where a limit is written and how it is spelt; that difference is
  * a table here and nowhere else. A controller's group is made once even where several controllers share a
- * hierarchy. A limit whose controller is absent warns by name (AIP-36 principle 7) and never fails silently.
+ * hierarchy. A limit whose controller is absent warns by name (AIP-36 principle 7) and never fails silently (P2, P11).
  */
 #include "plan/builder.h"
 

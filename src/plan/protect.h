@@ -1,6 +1,6 @@
 /*
  * plan/protect.h - names in a workspace through which a payload could speak to the host later: hooks that git runs,
- * files that a shell or an agent reads when it starts. They are read-only inside unless a manifest opens them (B15).
+ * files that a shell or an agent reads when it starts. They are read-only inside unless a manifest opens them (P15, B15).
  */
 #ifndef CARREL_PLAN_PROTECT_H
 #define CARREL_PLAN_PROTECT_H

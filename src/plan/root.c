@@ -4,7 +4,7 @@
  * Room: plan (deciding, pure). Touches: nothing.
  * Theory: the new root is one small tmpfs. System directories of the host are bound read-only; /etc is made file
  * by file; private writable places are directories of one sized tmpfs, bound where they belong; /proc is fresh, with
- * what speaks of the whole machine hidden. At the end the root itself becomes read-only.
+ * what speaks of the whole machine hidden. At the end the root itself becomes read-only (P3, P4).
  */
 #include <string.h>
 

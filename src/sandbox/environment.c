@@ -3,6 +3,7 @@
  *
  * Room: sandbox (joining). Touches: the caller's environment, through an argument.
  * Theory: base set, then passthrough, then secrets, then the caller's own -e; a later value replaces an earlier one.
+ * Nothing is inherited (P13).
  */
 #include "sandbox/environment.h"
 

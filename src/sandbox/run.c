@@ -7,7 +7,7 @@
  *       | any failure                    | deadline, CPU limit, floor, second signal: kill
  *       +-------------> ending <---------+
  *
- * Theory: one loop over poll(2). The word of the outcome is decided once: whoever ends the command first writes it.
+ * Theory: one loop over poll(2). The word of the outcome is decided once: whoever ends the command first writes it (P10).
  */
 #include "sandbox/run.h"
 

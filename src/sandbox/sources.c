@@ -3,7 +3,7 @@
  *
  * Room: sandbox (joining). Touches: fd, host directories (looking only).
  * Theory: a source is opened once, by handle; its real path is read back from the handle and judged again, because the
- * words that were permitted may have led through a symbolic link to a place that is not (B14).
+ * words that were permitted may have led through a symbolic link to a place that is not (P3, B14).
  */
 #include "sandbox/sources.h"
 

@@ -118,7 +118,8 @@ def picture_is_real():
         workspace = shutil.copytree(os.path.join(TOP, "examples/data-report/workspace"), os.path.join(top, "workspace"))
         for path in (top, workspace):
             os.chmod(path, 0o755)
-        printed = run(CARREL, "run", "-w", workspace, "--", "python3", "agent.py").stdout
+        printed = subprocess.run([CARREL, "run", "-w", workspace, "--", "python3", "agent.py"], stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, text=True, timeout=60, check=False).stdout
     lines = words_of(printed).splitlines()
     tell(len(lines) == 6, "the agent of the example prints its report and five refusals", printed)
     for line in lines:
