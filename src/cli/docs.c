@@ -200,7 +200,7 @@ make_host(struct host_facts *facts)
         for (; facts->dir_count < dirs && facts->dir_count < HOST_DIRS_MAX; facts->dir_count++)
                 facts->dirs[facts->dir_count].path = dir[facts->dir_count].path;
         for (; facts->etc_count < items && facts->etc_count < HOST_ETC_MAX; facts->etc_count++)
-                facts->etc[facts->etc_count] = etc[facts->etc_count].path;
+                facts->etc[facts->etc_count].path = etc[facts->etc_count].path;
 }
 
 static int

@@ -84,7 +84,7 @@ lists_only_what_exists(void **state)
         (void)state;
         assert_int_equal(host_facts_read(&facts, &e), 0);
         for (size_t i = 0; i < facts.etc_count; i++)
-                assert_int_equal(access(facts.etc[i], F_OK), 0);
+                assert_int_equal(access(facts.etc[i].path, F_OK), 0);
         for (unsigned i = 0; i < CGROUP_CONTROLLER_MAX; i++)
                 if (facts.cgroup.place[i].version != 0)
                         assert_int_equal(access(facts.cgroup.place[i].parent, W_OK), 0);

@@ -30,10 +30,6 @@ static const struct place_row dirs[] = {
 /* In order of need. /etc itself is made; these are shown where they exist. */
 static const struct place_row etc[] = {
         { "/etc/ld.so.cache", "the loader finds libraries through it" },
-        { "/etc/ld.so.conf", "the loader's directories, for ldconfig -p and for programs that read them" },
-        { "/etc/ld.so.conf.d", "the same, in parts" },
-        { "/etc/ld-musl-x86_64.path", "musl's loader finds libraries through it" },
-        { "/etc/ld-musl-aarch64.path", "the same on 64-bit ARM" },
         { "/etc/alternatives", "Debian: /usr/bin/awk, editor, java and others are links through it" },
         { "/etc/ssl/certs", "certificate authorities (Debian, Alpine, Arch); never /etc/ssl/private" },
         { "/etc/ssl/cert.pem", "the same as one file (Alpine, LibreSSL)" },
@@ -44,19 +40,12 @@ static const struct place_row etc[] = {
         { "/etc/pki/ca-trust/extracted", "what the bundles above are links to (Fedora)" },
         { "/etc/ca-certificates/extracted", "what the bundles above are links to (Arch)" },
         { "/etc/crypto-policies", "OpenSSL and GnuTLS include it (Fedora)" },
-        { "/etc/localtime", "the time zone" },
-        { "/etc/timezone", "its name (Debian; some runtimes read only this)" },
-        { "/etc/os-release", "which system this is; installers and runtimes ask" },
-        { "/etc/mime.types", "file types by ending; Python's mimetypes reads it" },
-        { "/etc/services", "port numbers by name, for getservbyname" },
-        { "/etc/protocols", "protocol numbers by name, for getprotobyname" },
-        { "/etc/terminfo", "terminals added by the administrator; often empty" },
+        { "/etc/localtime", "the time zone; nearly everywhere a link into /usr" },
+        { "/etc/os-release", "which system this is; installers and runtimes ask; a link into /usr" },
         { "/etc/fonts", "fontconfig: plots and images with text" },
-        { "/etc/python3", "Debian: the default Python's settings" },
         { "/etc/python3.11", "Debian 12: sitecustomize.py is a link into it" },
         { "/etc/python3.12", "Ubuntu 24.04: the same" },
         { "/etc/python3.13", "Debian 13: the same" },
-        { "/etc/perl", "Debian: a directory of Perl's @INC" },
         { "/etc/java-17-openjdk", "Debian: java.security is a link into it; java does not start without" },
         { "/etc/java-21-openjdk", "the same, next long-term version" },
         { "/etc/java", "Fedora: the same" },
@@ -98,12 +87,20 @@ dir_read(const char *path, struct host_dir *ret)
         return true;
 }
 
-/* Regular files and directories only: a device, socket or pipe under one of these names is not what it says. */
+/*
+ * Regular files and directories only: a device, socket or pipe under one of these names is not what it says. A link into /usr is
+ * made again inside, which costs less than a mount; any other link is followed here, and what it leads to is shown.
+ */
 static bool
-etc_exists(const char *path)
+etc_read(const char *path, struct host_dir *ret)
 {
         struct stat st;
 
+        if (dir_read(path, ret) && !ret->is_link)
+                return true;
+        if (ret->is_link && (strncmp(ret->target, "/usr/", 5) == 0 || strncmp(ret->target, "../usr/", 7) == 0))
+                return strstr(ret->target + 4, "..") == NULL;
+        ret->is_link = false;
         return stat(path, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
 }
 
@@ -115,6 +112,6 @@ host_places_read(struct host_facts *ret)
                 if (dir_read(dirs[i].path, &ret->dirs[ret->dir_count]))
                         ret->dir_count++;
         for (size_t i = 0; i < sizeof etc / sizeof *etc; i++)
-                if (etc_exists(etc[i].path))
-                        ret->etc[ret->etc_count++] = etc[i].path;
+                if (etc_read(etc[i].path, &ret->etc[ret->etc_count]))
+                        ret->etc_count++;
 }

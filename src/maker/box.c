@@ -20,7 +20,11 @@
 #include "maker/place.h"
 #include "plan/request.h"
 
-enum { TMPFS_INODES = 65536 };
+enum { TMPFS_INODES = 65536, ROOT_PAGES = 16 * 4096 };
+
+/* Names in the workshop: what hides a file, what hides a directory. */
+#define NOTHING "nothing"
+#define NOWHERE "nowhere"
 
 static int
 write_file(int dir, const char *name, int flags, unsigned mode, const char *text, size_t len)
@@ -32,8 +36,6 @@ write_file(int dir, const char *name, int flags, unsigned mode, const char *text
                 return -errno;
         if (len > 0 && write(fd, text, len) != (ssize_t)len)
                 result = errno != 0 ? -errno : -EIO;
-        if (result == 0 && (flags & O_CREAT) != 0 && fchmod(fd, mode) < 0)
-                result = -errno;
         (void)close(fd);
         return result;
 }
@@ -69,14 +71,38 @@ loopback_up(void)
         return result;
 }
 
+/* -- names ---------------------------------------------------------------------------------------------------- */
+
+/*
+ * The directory that holds `path`, and its last piece. While everything in the new root is ours no link can lead astray, and the root
+ * with the whole path does; afterwards names are walked piece by piece. To be given back with let_go().
+ */
+static int
+parent_of(const struct box *box, const char *path, const char **ret_name)
+{
+        if (box->has_foreign)
+                return place_open_parent(box->root, path, ret_name);
+        *ret_name = path + 1;
+        return box->root;
+}
+
+static void
+let_go(const struct box *box, int dir)
+{
+        if (dir >= 0 && dir != box->root)
+                (void)close(dir);
+}
+
 /* -- attaching ------------------------------------------------------------------------------------------------ */
 
 static int
 attach(const struct box *box, int mount, const char *path)
 {
-        int target = place_open(box->root, path);
-        int result;
+        int target, result;
 
+        if (!box->has_foreign)
+                return kernel_move_mount(mount, box->root, path + 1);
+        target = place_open(box->root, path);
         if (target < 0)
                 return target;
         result = kernel_move_mount(mount, target, "");
@@ -128,9 +154,11 @@ reopen(const struct step *s)
 static int
 open_inside(const struct box *box, const char *path, unsigned recursive)
 {
-        int object = place_open(box->root, path);
-        int tree;
+        int object, tree;
 
+        if (!box->has_foreign)
+                return clone_tree(box->root, path + 1, recursive);
+        object = place_open(box->root, path);
         if (object < 0)
                 return object;
         tree = clone_tree(object, "", recursive);
@@ -138,7 +166,7 @@ open_inside(const struct box *box, const char *path, unsigned recursive)
         return tree;
 }
 
-/* A step's source: a prepared tree, the judged path, a place inside the new root ("./..."), or a system path. */
+/* A step's source: a prepared tree, the judged path, or a system path. */
 static int
 open_source(const struct box *box, const struct step *s)
 {
@@ -146,8 +174,6 @@ open_source(const struct box *box, const struct step *s)
                 return fcntl(box->sources[s->source], F_DUPFD_CLOEXEC, 3);
         if (s->source != STEP_NO_SOURCE)
                 return reopen(s);
-        if (s->text[0] == '.')
-                return open_inside(box, s->text + 1, 0);
         return clone_tree(AT_FDCWD, s->text, s->flags & STEP_RECURSIVE);
 }
 
@@ -155,14 +181,14 @@ static int
 make_target(const struct box *box, const char *path, unsigned is_directory)
 {
         const char *name;
-        int dir = place_open_parent(box->root, path, &name);
+        int dir = parent_of(box, path, &name);
         int result = 0;
 
         if (dir < 0)
                 return dir;
         if (is_directory ? mkdirat(dir, name, 0755) < 0 : mknodat(dir, name, S_IFREG | 0444, 0) < 0)
                 result = errno == EEXIST ? 0 : -errno;
-        (void)close(dir);
+        let_go(box, dir);
         return result;
 }
 
@@ -170,10 +196,12 @@ make_target(const struct box *box, const char *path, unsigned is_directory)
 static int
 make_way(const struct box *box, const char *path, unsigned is_directory)
 {
-        int made = make_target(box, path, is_directory);
         char part[512];
+        int there = make_target(box, path, is_directory);
 
-        for (const char *slash = strchr(path + 1, '/'); slash && made == -ENOENT; slash = strchr(slash + 1, '/')) {
+        if (there != -ENOENT)
+                return there;
+        for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
                 size_t len = (size_t)(slash - path);
                 int result;
 
@@ -185,7 +213,7 @@ make_way(const struct box *box, const char *path, unsigned is_directory)
                 if (result < 0 && result != -EROFS)
                         return result;
         }
-        return made == -ENOENT ? make_target(box, path, is_directory) : made;
+        return make_target(box, path, is_directory);
 }
 
 static int
@@ -197,10 +225,13 @@ is_directory_fd(int fd)
 }
 
 static int
-bind_step(const struct box *box, const struct step *s)
+bind_step(struct box *box, const struct step *s)
 {
         int tree = open_source(box, s);
         int result = 0;
+
+        if (s->source != STEP_NO_SOURCE)
+                box->has_foreign = 1;
 
         if (tree < 0)
                 return tree == -ENOENT && (s->flags & STEP_OPTIONAL) != 0 ? 0 : tree;
@@ -283,12 +314,12 @@ overlay_over(const struct box *box, const char *path)
         char lower[96];
         const struct setting settings[] = { { "lowerdir", lower }, { NULL, NULL } };
         int below = place_open(box->root, path);
-        int empty = place_open(box->root, PLAN_EMPTY);
+        int empty = openat(box->scratch, "empty", O_PATH | O_DIRECTORY | O_CLOEXEC);
         int mount;
 
         (void)snprintf(lower, sizeof lower, "/proc/self/fd/%d:/proc/self/fd/%d", below, empty);
         mount = below < 0 ? below
-                : empty < 0 ? empty
+                : empty < 0 ? -errno
                 : make_file_system("overlay", settings, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY);
         if (below >= 0)
                 (void)close(below);
@@ -298,7 +329,7 @@ overlay_over(const struct box *box, const char *path)
 }
 
 static int
-overlay_step(const struct box *box, const struct step *s)
+overlay_step(struct box *box, const struct step *s)
 {
         struct step read_only = *s;
         int tree, result;
@@ -306,6 +337,7 @@ overlay_step(const struct box *box, const struct step *s)
         tree = open_source(box, s);
         if (tree < 0)
                 return tree;
+        box->has_foreign = 1;
         read_only.flags |= STEP_READ_ONLY;
         result = attach_tree(box, &read_only, tree);
         (void)close(tree);
@@ -332,23 +364,23 @@ over_itself(const struct box *box, const struct step *s, uint64_t set)
         return result;
 }
 
+/*
+ * What covers is read-only, as the workshop is. That the object exists is asked first: a clone that finds no place costs the kernel
+ * a wait for every processor when it is dropped.
+ */
 static int
 mask_step(const struct box *box, const struct step *s)
 {
-        struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC };
-        int target = place_open(box->root, s->path);
+        unsigned is_directory = s->flags & STEP_DIRECTORY;
         int cover, result;
 
-        if (target < 0)
-                return target == -ENOENT && (s->flags & STEP_OPTIONAL) != 0 ? 0 : target;
-        cover = open_inside(box, is_directory_fd(target) ? PLAN_NOWHERE : PLAN_NOTHING, 0);
-        result = cover < 0 ? cover : kernel_mount_setattr(cover, 0, &attr);
-        if (result >= 0)
-                result = kernel_move_mount(cover, target, "");
+        if (!box->has_foreign && faccessat(box->root, s->path + 1, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+                return errno == ENOENT && (s->flags & STEP_OPTIONAL) != 0 ? 0 : -errno;
+        cover = clone_tree(box->workshop, is_directory ? NOWHERE : NOTHING, 0);
+        result = cover < 0 ? cover : attach(box, cover, s->path);
         if (cover >= 0)
                 (void)close(cover);
-        (void)close(target);
-        return result < 0 ? result : 0;
+        return result == -ENOENT && (s->flags & STEP_OPTIONAL) != 0 ? 0 : result;
 }
 
 static int
@@ -374,67 +406,114 @@ device_step(const struct box *box, const struct step *s)
 
 /* -- the root itself ------------------------------------------------------------------------------------------ */
 
+/* Attaches where a box never looks at the host: the first of a few directories that exists. */
 static int
-root_step(struct box *box, const struct step *s)
+stand_on_host(int mount)
 {
-        /* Directories a box never takes from the host: the new root stands on one of them until it is entered. */
         static const char *const stands[] = { "/sys", "/boot", "/mnt", "/srv", "/media" };
         int result = -ENOENT;
 
-        if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-                return -errno;
-        box->root = make_tmpfs(s->number, 0755);
-        if (box->root < 0)
-                return box->root;
-        for (size_t i = 0; i < sizeof stands / sizeof *stands && result < 0; i++) {
-                int target = open(stands[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-                if (target < 0)
-                        continue;
-                result = kernel_move_mount(box->root, target, "");
-                (void)close(target);
-        }
+        for (size_t i = 0; i < sizeof stands / sizeof *stands && result == -ENOENT; i++)
+                result = (int)answer(syscall(SYS_move_mount, mount, "", AT_FDCWD, stands[i], MOVE_MOUNT_F_EMPTY_PATH));
         return result;
 }
 
+/* The workshop: a small tmpfs on the host's side of the pivot, so that one unmounting takes it away with the host's tree. */
 static int
-dir_step(const struct box *box, const struct step *s)
+make_workshop(struct box *box)
+{
+        struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC };
+        int result;
+
+        box->workshop = make_tmpfs(ROOT_PAGES, 0755);
+        if (box->workshop < 0)
+                return box->workshop;
+        if (mkdirat(box->workshop, "root", 0755) < 0 || mkdirat(box->workshop, "scratch", 0755) < 0 ||
+            mkdirat(box->workshop, NOWHERE, 0) < 0 || mknodat(box->workshop, NOTHING, S_IFREG, 0) < 0)
+                return -errno;
+        result = stand_on_host(box->workshop);
+        return result < 0 ? result : kernel_mount_setattr(box->workshop, 0, &attr);
+}
+
+static int
+root_step(struct box *box, const struct step *s)
+{
+        int result;
+
+        if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+                return -errno;
+        (void)umask(0);                        /* modes are what the steps say */
+        result = make_workshop(box);
+        if (result < 0)
+                return result;
+        box->root = make_tmpfs(s->number, 0755);
+        return box->root < 0 ? box->root : kernel_move_mount(box->root, box->workshop, "root");
+}
+
+static int
+scratch_step(struct box *box, const struct step *s)
+{
+        box->scratch = make_tmpfs(s->number, 0755);
+        if (box->scratch < 0)
+                return box->scratch;
+        if (mkdirat(box->scratch, "empty", 0555) < 0)          /* the lower half of read-only overlays */
+                return -errno;
+        return kernel_move_mount(box->scratch, box->workshop, "scratch");
+}
+
+static int
+private_step(const struct box *box, const struct step *s)
+{
+        int tree, result;
+
+        if (mkdirat(box->scratch, s->text, (mode_t)s->number) < 0)
+                return -errno;
+        result = make_target(box, s->path, 1);
+        if (result < 0)
+                return result;
+        tree = clone_tree(box->scratch, s->text, 0);
+        return mount_at(box, tree, s->path);
+}
+
+static int
+dir_is_there(const struct box *box, const char *path)
+{
+        int there = place_open(box->root, path);
+        int result = there < 0 ? there : is_directory_fd(there) ? 0 : -ENOTDIR;
+
+        if (there >= 0)
+                (void)close(there);
+        return result;
+}
+
+/* Optional: a place for a mount of the user's, whose way may lead through what is there already. */
+static int
+dir_step(struct box *box, const struct step *s)
 {
         const char *name;
-        int dir = place_open_parent(box->root, s->path, &name);
-        int result = 0;
+        int dir, result;
 
+        if ((s->flags & STEP_OPTIONAL) != 0)
+                box->has_foreign = 1;
+        dir = parent_of(box, s->path, &name);
         if (dir < 0)
                 return dir;
-        if (mkdirat(dir, name, 0700) == 0)
-                result = fchmodat(dir, name, (mode_t)s->number, 0) < 0 ? -errno : 0;
-        else if (errno != EEXIST)
-                result = -errno;
-        else {
-                int there = place_open(box->root, s->path);
-
-                if (there >= 0 && !is_directory_fd(there))
-                        result = -ENOTDIR;
-                if (there >= 0)
-                        (void)close(there);
-                else
-                        result = there;
-        }
-        (void)close(dir);
-        return result;
+        result = mkdirat(dir, name, (mode_t)s->number) == 0 ? 0 : -errno;
+        let_go(box, dir);
+        return result == -EEXIST ? dir_is_there(box, s->path) : result;
 }
 
 static int
 file_step(const struct box *box, const struct step *s)
 {
         const char *name;
-        int dir = place_open_parent(box->root, s->path, &name);
+        int dir = parent_of(box, s->path, &name);
         int result;
 
         if (dir < 0)
                 return dir;
         result = write_file(dir, name, O_CREAT | O_EXCL, (unsigned)s->number, s->text, s->text_len);
-        (void)close(dir);
+        let_go(box, dir);
         return result == -EEXIST && (s->flags & STEP_OPTIONAL) != 0 ? 0 : result;
 }
 
@@ -442,33 +521,14 @@ static int
 link_step(const struct box *box, const struct step *s)
 {
         const char *name;
-        int dir = place_open_parent(box->root, s->path, &name);
+        int dir = parent_of(box, s->path, &name);
         int result;
 
         if (dir < 0)
                 return dir;
         result = symlinkat(s->text, dir, name) < 0 ? -errno : 0;
-        (void)close(dir);
+        let_go(box, dir);
         return result;
-}
-
-/* The workshop goes: its tmpfs is let go (binds of its directories live on), then its few names. */
-static int
-clear_step(const struct box *box, const struct step *s)
-{
-        static const char *const names[] = { "/private", "/nowhere", "/nothing" };
-        char path[256];
-
-        if (fchdir(box->root) < 0)
-                return -errno;
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-                (void)snprintf(path, sizeof path, ".%s%s", s->path, names[i]);
-                (void)umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
-                if (unlinkat(AT_FDCWD, path, i < 2 ? AT_REMOVEDIR : 0) < 0 && errno != ENOENT)
-                        return -errno;
-        }
-        (void)snprintf(path, sizeof path, ".%s", s->path);
-        return rmdir(path) < 0 ? -errno : 0;
 }
 
 static int
@@ -501,7 +561,8 @@ box_step(struct box *box, const struct step *s)
         case STEP_DIR:        return dir_step(box, s);
         case STEP_FILE:       return file_step(box, s);
         case STEP_LINK:       return link_step(box, s);
-        case STEP_TMPFS:      return mount_at(box, make_tmpfs(s->number, s->number2), s->path);
+        case STEP_SCRATCH:    return scratch_step(box, s);
+        case STEP_PRIVATE:    return private_step(box, s);
         case STEP_BIND:       return bind_step(box, s);
         case STEP_OVERLAY:    return overlay_step(box, s);
         case STEP_PROC:       return proc_step(box, s);
@@ -510,7 +571,6 @@ box_step(struct box *box, const struct step *s)
         case STEP_MASK:       return mask_step(box, s);
         case STEP_FREEZE:     return over_itself(box, s, MOUNT_ATTR_RDONLY);
         case STEP_PIN:        return over_itself(box, s, 0);
-        case STEP_CLEAR:      return clear_step(box, s);
         case STEP_ENTER:      return enter_step(box);
         case STEP_SEAL:       return seal_step(box);
         default:              return -ENOTSUP;

@@ -8,8 +8,11 @@
 
 struct box {
         int root;                          /* the new root; -1 before STEP_ROOT */
+        int workshop;                      /* beside it, read-only: what hides files and directories, and the scratch */
+        int scratch;                       /* the tmpfs of the private places; -1 before STEP_SCRATCH */
         const int *sources;                /* O_PATH descriptors, or detached trees where is_tree[i] is set */
         const unsigned char *is_tree;
+        unsigned char has_foreign;         /* something of the user's is attached: names may hold links planted there */
 };
 
 /* Does one step of the BOX phase. 0 or -errno; -ENOTSUP for a step of another phase. */

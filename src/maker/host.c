@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -36,7 +37,7 @@ look_ahead(struct host *h)
 void
 host_init(struct host *h, const struct plan_view *view, int *sources)
 {
-        *h = (struct host){ .view = view, .sources = sources, .lease = -1, .unified = -1, .unified_join = -1, .oom = -1 };
+        *h = (struct host){ .view = view, .sources = sources, .lease = -1, .unified = -1, .oom = -1 };
         look_ahead(h);
 }
 
@@ -72,27 +73,28 @@ enable_step(const struct step *s)
         return result == -ENOENT || result == -EINVAL ? group_write_words(s->path, s->text) : result;
 }
 
+/*
+ * A v2 group is cloned into. A v1 group is joined by the thread itself through `tasks`, which spares the lock over all processes
+ * that a write to cgroup.procs takes (and with it a wait of many milliseconds on a quiet machine: seen).
+ */
 static int
 join_step(struct host *h, const struct step *s)
 {
         char path[4096];
         int fd, result;
 
+        if ((s->flags & STEP_UNIFIED) != 0) {
+                if (h->unified >= 0)
+                        return -EINVAL;
+                h->unified = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                return h->unified < 0 ? -errno : 0;
+        }
         if (h->join_count == HOST_JOINS_MAX)
                 return -E2BIG;
-        if ((s->flags & STEP_UNIFIED) != 0 && h->unified < 0) {
-                h->unified = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-                if (h->unified < 0)
-                        return -errno;
-                h->unified_join = (int)h->join_count;
-        }
-        /* v1's `tasks` moves one thread without stopping every processor, and the box's first process has but one. */
-        result = group_path(path, sizeof path, s->path, (s->flags & STEP_UNIFIED) != 0 ? "cgroup.procs" : "tasks");
+        result = group_path(path, sizeof path, s->path, "tasks");
         if (result < 0)
                 return result;
         fd = open(path, O_WRONLY | O_CLOEXEC);
-        if (fd < 0 && errno == ENOENT && group_path(path, sizeof path, s->path, "cgroup.procs") == 0)
-                fd = open(path, O_WRONLY | O_CLOEXEC);
         if (fd < 0)
                 return -errno;
         h->joins[h->join_count++] = fd;
@@ -161,6 +163,15 @@ tree_step(struct host *h, const struct step *s)
         return 0;
 }
 
+/* The cgroup namespace comes after the v1 groups are joined, or its root would be the maker's own group. */
+static int
+spawn_step(struct host *h, const struct step *s)
+{
+        h->namespaces = s->number & ~(uint64_t)CLONE_NEWCGROUP;
+        h->wants_cgroup_ns = (s->number & CLONE_NEWCGROUP) != 0;
+        return 0;
+}
+
 static int
 one_step(struct host *h, const struct step *s)
 {
@@ -174,7 +185,7 @@ one_step(struct host *h, const struct step *s)
         case STEP_CGROUP_WATCH:  return watch_step(h, s);
         case STEP_PLACEHOLDER:   return s->source == STEP_NO_SOURCE ? -EINVAL : placeholder_make(s, h->sources[s->source]);
         case STEP_TREE:          return tree_step(h, s);
-        case STEP_SPAWN:         h->namespaces = s->number; return 0;
+        case STEP_SPAWN:         return spawn_step(h, s);
         default:                 return -ENOTSUP;
         }
 }

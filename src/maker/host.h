@@ -19,13 +19,13 @@ struct host {
         uint32_t box_uid, box_gid;                    /* outside; from the MAP steps, looked up ahead */
         const char *lease_path;
         int lease;                                    /* -1 if none */
-        int joins[HOST_JOINS_MAX];  size_t join_count;          /* descriptors the first process writes "0" to */
-        int unified, unified_join;                    /* v2 group to be cloned into, and its index in joins; -1 if none */
-        int is_born_inside;                           /* it was cloned into it, so that join is done */
+        int joins[HOST_JOINS_MAX];  size_t join_count;          /* `tasks` files of v1 groups, for the first process to write "0" to */
+        int unified;                                  /* v2 group to be cloned into, -1 if none */
         int watches[HOST_WATCHES_MAX];  size_t watch_count;
         uint8_t watch_kinds[HOST_WATCHES_MAX];
         int oom;                                      /* becomes readable when a v1 group is out of memory, -1 if none */
-        uint64_t namespaces;                          /* of the SPAWN step */
+        uint64_t namespaces;                          /* of the SPAWN step, without the cgroup namespace */
+        int wants_cgroup_ns;
         uint32_t done;                                /* steps done, for the undoing */
 };
 

@@ -15,7 +15,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -62,15 +61,11 @@ static int
 join_groups(const struct host *h)
 {
         for (size_t i = 0; i < h->join_count; i++) {
-                int is_in = h->is_born_inside && h->unified_join == (int)i;
-
-                if (!is_in && write(h->joins[i], "0", 1) != 1)
+                if (write(h->joins[i], "0", 1) != 1)
                         return -errno;
                 (void)close(h->joins[i]);
         }
-        if ((h->namespaces & CLONE_NEWCGROUP) != 0 && unshare(CLONE_NEWCGROUP) < 0)
-                return -errno;
-        return 0;
+        return h->wants_cgroup_ns && unshare(CLONE_NEWCGROUP) < 0 ? -errno : 0;
 }
 
 static unsigned
@@ -109,7 +104,7 @@ keep_only(int control)
 static _Noreturn void
 run_inside(const struct host *h, int control)
 {
-        struct box box = { -1, h->sources, h->is_tree };
+        struct box box = { .root = -1, .workshop = -1, .scratch = -1, .sources = h->sources, .is_tree = h->is_tree };
         struct harden harden = { -1, landlock_abi(h->view) };
         int result = 0;
         uint32_t i = h->done;
@@ -126,73 +121,103 @@ run_inside(const struct host *h, int control)
                         fail_inside(control, i, result);
         }
         control = keep_only(control);
-        memset(packed, 0, h->packed_len);              /* host paths are not for the inside */
+        memset(packed, 0, sizeof packed);              /* host paths are not for the inside */
         guest_serve(control);
 }
 
 /* -- outside -------------------------------------------------------------------------------------------------- */
 
-/*
- * Into the unified group at birth: joining by a write waits for every processor (10 to 20 ms where no group was joined
- * a moment ago). `is_born_inside` is set before each attempt, because the child inherits what stands there.
- */
-static long
-clone_process(struct host *h, uint64_t flags)
+/* Without clone3 (older kernels, profiles of containers) a v2 group is joined by a write. */
+static int
+join_unified(const struct host *h)
 {
-        struct clone_arguments arguments = { .flags = flags, .exit_signal = SIGCHLD };
-        long pid;
+        int fd = openat(h->unified, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+        int result;
 
-        h->is_born_inside = h->unified >= 0;
-        if (h->is_born_inside) {
-                arguments.flags |= CLONE_INTO_CGROUP;
-                arguments.cgroup = (uint64_t)h->unified;
-        }
-        pid = answer(syscall(SYS_clone3, &arguments, sizeof arguments));
-        if (pid == -ENOSYS || (pid < 0 && h->is_born_inside)) {  /* older kernels, and seccomp profiles of containers */
-                h->is_born_inside = 0;
-                pid = answer(syscall(SYS_clone, (long)flags | SIGCHLD, NULL, NULL, NULL, NULL));
-        }
+        if (fd < 0)
+                return -errno;
+        result = write(fd, "0", 1) == 1 ? 0 : -errno;
+        (void)close(fd);
+        return result;
+}
+
+/* A child with these namespaces, born in the v2 group if there is one. */
+static long
+clone_into_group(const struct host *h, uint64_t flags)
+{
+        struct clone_arguments arguments = { .flags = flags | (h->unified >= 0 ? CLONE_INTO_CGROUP : 0u), .exit_signal = SIGCHLD,
+                                             .cgroup = h->unified >= 0 ? (uint64_t)h->unified : 0u };
+        long pid = answer(syscall(SYS_clone3, &arguments, sizeof arguments));
+        int result;
+
+        if (pid != -ENOSYS)
+                return pid;
+        pid = answer(syscall(SYS_clone, (long)flags | SIGCHLD, NULL, NULL, NULL, NULL));
+        if (pid == 0 && h->unified >= 0 && (result = join_unified(h)) < 0)
+                _exit(-result);
         return pid;
 }
 
-/* Borrowed ids may not write root's group, and the kernel asks them: one capability is taken up again for the clone. */
-static void
-take_up_override(void)
+/* The reserved ids become the effective ones: who makes a user namespace with them may write its maps himself. */
+static int
+become_box(const struct host *h)
 {
-        struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
-        struct __user_cap_data_struct data[2];
+        if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, -1, h->box_gid, -1) < 0 ||
+            syscall(SYS_setresuid, -1, h->box_uid, -1) < 0)
+                return -errno;
+        return 0;
+}
 
-        if (syscall(SYS_capget, &head, data) < 0)
-                return;
-        data[0].effective |= data[0].permitted & 1u << CAP_DAC_OVERRIDE;
-        (void)syscall(SYS_capset, &head, data);
+static long
+spawn_as_box(const struct host *h)
+{
+        int result = become_box(h);
+        long pid = result < 0 ? result : clone_into_group(h, h->namespaces);
+
+        if (pid != 0 && (syscall(SYS_setresuid, -1, 0, -1) < 0 || syscall(SYS_setresgid, -1, 0, -1) < 0))
+                _exit(EXIT_BROKEN);
+        return pid;
 }
 
 /*
- * As root the box's process is born with the reserved ids as its effective ones, so that it owns its user namespace and
- * may write its own maps: no round trip. The maker takes its own ids back at once.
+ * As root with a v2 group both are wanted: to be born in the group takes root's ids, to own the namespace takes the box's. So a
+ * helper is born in the group, becomes the box, and has a child whose parent is the maker.
  */
-static pid_t
-spawn(struct host *h)
+static long
+spawn_through_group(const struct host *h)
 {
-        int is_root = geteuid() == 0 && h->box_uid != 0;
-        uint64_t flags = h->namespaces & ~(uint64_t)CLONE_NEWCGROUP;
-        long pid;
+        int back[2], status;
+        long helper, pid = -EIO;
 
-        if (is_root) {
-                long none = answer(syscall(SYS_setgroups, 0, NULL));
+        if (pipe2(back, O_CLOEXEC) < 0)
+                return -errno;
+        helper = clone_into_group(h, 0);
+        if (helper == 0) {
+                int result = become_box(h);
 
-                if (none < 0)
-                        return (pid_t)none;
-                if (syscall(SYS_setresgid, -1, h->box_gid, -1) < 0 || syscall(SYS_setresuid, -1, h->box_uid, -1) < 0)
-                        return -errno;
-                if (h->unified >= 0)
-                        take_up_override();
+                pid = result < 0 ? result
+                                 : answer(syscall(SYS_clone, (long)h->namespaces | CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL));
+                if (pid != 0) {
+                        (void)!write(back[1], &pid, sizeof pid);
+                        _exit(0);
+                }
         }
-        pid = clone_process(h, flags);
-        if (is_root && pid != 0 && (syscall(SYS_setresuid, -1, 0, -1) < 0 || syscall(SYS_setresgid, -1, 0, -1) < 0))
-                _exit(EXIT_BROKEN);
-        return (pid_t)pid;
+        (void)close(back[1]);
+        if (helper > 0) {
+                if (read(back[0], &pid, sizeof pid) != (ssize_t)sizeof pid)
+                        pid = -EIO;
+                (void)waitpid((pid_t)helper, &status, 0);
+        }
+        (void)close(back[0]);
+        return helper < 0 ? helper : pid;
+}
+
+static pid_t
+spawn(const struct host *h)
+{
+        if (geteuid() != 0 || h->box_uid == 0)
+                return (pid_t)clone_into_group(h, h->namespaces);
+        return (pid_t)(h->unified >= 0 ? spawn_through_group(h) : spawn_as_box(h));
 }
 
 static void

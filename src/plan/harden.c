@@ -31,8 +31,8 @@ allow(struct builder *b, const char *path, enum step_access access, const char *
 static void
 landlock(struct builder *b)
 {
-        static const char *const writable[] = { "/tmp", "/var/tmp", "/run", "/dev/shm", PLAN_HOME };
-        static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/pts" };
+        static const char *const writable[] = { "/tmp", "/run", "/dev/shm", PLAN_HOME };
+        static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/urandom", "/dev/tty", "/dev/pts" };
 
         if (!builder_has(b, LAYER_LANDLOCK))
                 return;

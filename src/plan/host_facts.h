@@ -44,7 +44,7 @@ struct cgroup_facts {
         const char *why_none;            /* a sentence, where nothing can be limited; else NULL */
 };
 
-/* One directory of the host's root: how it must look inside. */
+/* One name of the host that is shown inside, and how it must look there. */
 struct host_dir {
         const char *path;                /* "/usr", "/bin", ... */
         bool is_link;                    /* /bin -> usr/bin */
@@ -64,7 +64,7 @@ struct host_facts {
         unsigned landlock_abi;           /* 0: no Landlock */
         bool has_seccomp, has_user_ns, has_openat2, has_clone3, has_mount_api, has_idmap, has_pidfd, has_close_range;
         struct host_dir dirs[HOST_DIRS_MAX];     size_t dir_count;
-        const char *etc[HOST_ETC_MAX];           size_t etc_count;   /* paths under /etc that exist and may be bound */
+        struct host_dir etc[HOST_ETC_MAX];       size_t etc_count;   /* paths under /etc that exist and may be shown; a link into /usr is made again */
         struct cgroup_facts cgroup;
         char runtime_dir[FACTS_PATH_MAX];        /* for leases: /run/carrel, $XDG_RUNTIME_DIR/carrel or /tmp/carrel-UID */
 };

@@ -43,8 +43,10 @@ is_made(const struct builder *b, const char *dir)
 }
 
 static void
-make_group(struct builder *b, const char *dir, const char *why)
+make_group(struct builder *b, enum cgroup_controller c, const char *why)
 {
+        const char *dir = group_of(b, c);
+
         if (!is_made(b, dir))
                 (void)builder_add(b, STEP_CGROUP_MAKE, dir, why);
 }
@@ -56,7 +58,7 @@ limit(struct builder *b, enum cgroup_controller c, const char *v1_file, const ch
         bool is_v2 = b->facts->cgroup.place[c].version == 2;
         struct step *s;
 
-        make_group(b, group_of(b, c), why);
+        make_group(b, c, why);
         s = builder_add(b, STEP_CGROUP_LIMIT, builder_text(b, "%s/%s", group_of(b, c), is_v2 ? v2_file : v1_file), why);
         s->text = builder_text(b, "%" PRIu64, value);
         s->text_len = strlen(s->text);
@@ -129,7 +131,7 @@ plan_cpu_share(struct builder *b)
                 warn_unenforceable(b, "cpu_millicores", place->version != 0 ? "this kernel has no CPU quota" : no_group_because(b));
                 return;
         }
-        make_group(b, group_of(b, CGROUP_CPU), "limits.cpu_millicores");
+        make_group(b, CGROUP_CPU, "limits.cpu_millicores");
         s = builder_add(b, STEP_CGROUP_LIMIT,
                         builder_text(b, "%s/%s", group_of(b, CGROUP_CPU), place->version == 2 ? "cpu.max" : "cpu.cfs_quota_us"),
                         "limits.cpu_millicores");
@@ -152,7 +154,7 @@ plan_cpu_time(struct builder *b)
                 return;
         }
         b->plan->cpu = PLAN_CPU_GROUP;
-        make_group(b, group_of(b, CGROUP_CPUACCT), "limits.cpu_ms");
+        make_group(b, CGROUP_CPUACCT, "limits.cpu_ms");
         s = builder_add(b, STEP_CGROUP_WATCH,
                         builder_text(b, "%s/%s", group_of(b, CGROUP_CPUACCT),
                                      cgroup->place[CGROUP_CPUACCT].version == 2 ? "cpu.stat" : "cpuacct.usage"),
@@ -181,7 +183,7 @@ plan_io(struct builder *b)
                                            : i == 0            ? "blkio.throttle.read_bps_device"
                                                                : "blkio.throttle.write_bps_device";
 
-                        make_group(b, group_of(b, CGROUP_IO), fields[i]);
+                        make_group(b, CGROUP_IO, fields[i]);
                         s = builder_add(b, STEP_CGROUP_LIMIT, builder_text(b, "%s/%s", group_of(b, CGROUP_IO), file), fields[i]);
                         s->text = place->version == 2
                                           ? builder_text(b, "%s %s=%" PRIu64, b->request->disks[d], i == 0 ? "rbps" : "wbps", values[i])
@@ -213,16 +215,6 @@ plan_disk(struct builder *b)
         }
 }
 
-/* A group in the unified hierarchy even where no controller lives there: cgroup.kill ends a tree at once. */
-static void
-plan_unified(struct builder *b)
-{
-        const struct cgroup_facts *cgroup = &b->facts->cgroup;
-
-        if (cgroup->unified[0] != '\0' && cgroup->has_kill && builder_has(b, LAYER_LIMITS) && b->count > 0)
-                make_group(b, builder_text(b, "%s/carrel-%s", cgroup->unified, b->request->id), "cgroup.kill ends the tree at once");
-}
-
 static void
 plan_enable(struct builder *b)
 {
@@ -247,11 +239,19 @@ plan_enable(struct builder *b)
         }
 }
 
+/* By whose it is, not by what it begins with: v1 hierarchies may be mounted beneath the v2 root. */
+static bool
+is_unified(struct builder *b, const char *dir)
+{
+        for (int c = 0; c < CGROUP_CONTROLLER_MAX; c++)
+                if (b->facts->cgroup.place[c].version == 2 && strcmp(group_of(b, (enum cgroup_controller)c), dir) == 0)
+                        return true;
+        return false;
+}
+
 static void
 plan_join(struct builder *b)
 {
-        const char *unified = b->facts->cgroup.unified;
-        const char *group = unified[0] != '\0' ? builder_text(b, "%s/carrel-%s", unified, b->request->id) : "";
         size_t made = b->count;
 
         for (size_t i = 0; i < made; i++) {
@@ -261,7 +261,7 @@ plan_join(struct builder *b)
                 if (b->steps[i].op != STEP_CGROUP_MAKE)
                         continue;
                 s = builder_add(b, STEP_CGROUP_JOIN, dir, "the box is born inside its limits");
-                if (strcmp(dir, group) == 0)   /* not by what it begins with: v1 hierarchies may be mounted beneath */
+                if (is_unified(b, dir))
                         s->flags |= STEP_UNIFIED;
         }
 }
@@ -278,6 +278,5 @@ builder_limits(struct builder *b)
         plan_cpu_time(b);
         plan_io(b);
         plan_disk(b);
-        plan_unified(b);
         plan_join(b);
 }

@@ -88,10 +88,11 @@ number_text(char *out, size_t room, const struct step *s)
         switch (s->op) {
         case STEP_DIR:
         case STEP_FILE:
+        case STEP_PRIVATE:
                 (void)snprintf(out, room, "mode %04" PRIo64, s->number);
                 break;
         case STEP_ROOT:
-        case STEP_TMPFS:
+        case STEP_SCRATCH:
                 (void)snprintf(out, room, "%" PRIu64 " bytes", s->number);
                 break;
         case STEP_SPAWN:

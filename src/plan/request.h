@@ -65,11 +65,4 @@ enum { PLAN_UID = 1000, PLAN_GID = 1000 };
 #define PLAN_USER "agent"
 #define PLAN_HOME "/home/agent"
 
-/* Working material inside the new root while it is made: what hides a file, what hides a directory. */
-#define PLAN_WORKSHOP "/.carrel"
-#define PLAN_NOTHING PLAN_WORKSHOP "/nothing"
-#define PLAN_NOWHERE PLAN_WORKSHOP "/nowhere"
-#define PLAN_PRIVATE PLAN_WORKSHOP "/private"     /* the tmpfs whose directories are the private places; it outlives the workshop */
-#define PLAN_EMPTY PLAN_PRIVATE "/empty"          /* the lower half of a read-only overlay: must live as long as that does */
-
 #endif

@@ -68,6 +68,10 @@ static const struct etc_row etc_made[] = {
         { "/etc/hostname", "carrel\n" },
         { "/etc/machine-id", "00000000000000000000000000000000\n" },
         { "/etc/shells", "/bin/sh\n/bin/bash\n" },
+        { "/etc/protocols", "ip 0 IP\nicmp 1 ICMP\ntcp 6 TCP\nudp 17 UDP\nipv6 41 IPv6\nipv6-icmp 58 IPv6-ICMP\n" },
+        { "/etc/services", "ftp 21/tcp\nssh 22/tcp\ntelnet 23/tcp\nsmtp 25/tcp\ndomain 53/tcp\ndomain 53/udp\nhttp 80/tcp\npop3 110/tcp\n"
+                           "ntp 123/udp\nimap2 143/tcp imap\nldap 389/tcp\nhttps 443/tcp\nsubmission 587/tcp\nimaps 993/tcp\npop3s 995/tcp\n"
+                           "mysql 3306/tcp\npostgresql 5432/tcp\nredis 6379/tcp\nhttp-alt 8080/tcp\n" },
 };
 
 static void
@@ -77,22 +81,28 @@ plan_etc(struct builder *b)
         for (size_t i = 0; i < sizeof etc_made / sizeof *etc_made; i++)
                 add_text(b, STEP_FILE, etc_made[i].path, etc_made[i].content, "made, not the host's")->number = 0444;
         (void)add_text(b, STEP_LINK, "/etc/mtab", "/proc/self/mounts", "what programs expect");
-        for (size_t i = 0; i < b->facts->etc_count; i++)
-                add_text(b, STEP_BIND, b->facts->etc[i], b->facts->etc[i], "loader, certificates, local time")->flags |=
-                        read_only(b) | STEP_OPTIONAL | STEP_NO_EXEC | relaxed(b);
+        for (size_t i = 0; i < b->facts->etc_count; i++) {
+                const struct host_dir *shown = &b->facts->etc[i];
+
+                if (shown->is_link)
+                        (void)add_text(b, STEP_LINK, shown->path, shown->target, "as on the host");
+                else
+                        add_text(b, STEP_BIND, shown->path, shown->path, "loader, certificates, fonts")->flags |=
+                                read_only(b) | STEP_OPTIONAL | STEP_NO_EXEC | relaxed(b);
+        }
 }
 
 static void
 plan_dev(struct builder *b)
 {
-        static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty" };
+        static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/urandom", "/dev/tty" };
         static const struct etc_row links[] = {
                 { "/dev/fd", "/proc/self/fd" },         { "/dev/stdin", "/proc/self/fd/0" },
                 { "/dev/stdout", "/proc/self/fd/1" },   { "/dev/stderr", "/proc/self/fd/2" },
-                { "/dev/ptmx", "pts/ptmx" },
+                { "/dev/ptmx", "pts/ptmx" },            { "/dev/random", "urandom" },
         };
 
-        add_dir(b, "/dev", 0755, "six harmless devices");
+        add_dir(b, "/dev", 0755, "a few harmless devices");
         for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
                 (void)builder_add(b, STEP_DEVICE, devices[i], "harmless, and programs need it");
         for (size_t i = 0; i < sizeof links / sizeof *links; i++)
@@ -104,47 +114,39 @@ plan_dev(struct builder *b)
 struct private_row { const char *path, *name; unsigned mode; const char *why; };
 
 static const struct private_row privates[] = {
-        { "/tmp", PLAN_PRIVATE "/tmp", 01777, "private, gone with the box" },
-        { "/var/tmp", PLAN_PRIVATE "/var-tmp", 01777, "private, gone with the box" },
-        { "/run", PLAN_PRIVATE "/run", 0755, "private, none of the host's sockets" },
-        { "/dev/shm", PLAN_PRIVATE "/shm", 01777, "private shared memory" },
-        { PLAN_HOME, PLAN_PRIVATE "/home", 0755, "a home of its own" },
+        { "/tmp", "tmp", 01777, "private, gone with the box" },
+        { "/run", "run", 0755, "private, none of the host's sockets" },
+        { "/dev/shm", "shm", 01777, "private shared memory" },
+        { PLAN_HOME, "home", 0755, "a home of its own" },
 };
 
 static void
 plan_private(struct builder *b)
 {
         uint64_t mib = b->spec->limits.disk_mb == SPEC_UNSET ? 256 : b->spec->limits.disk_mb;
-        struct step *s;
 
         add_dir(b, "/var", 0755, "holds /var/tmp");
+        (void)add_text(b, STEP_LINK, "/var/tmp", "/tmp", "private, gone with the box");
         add_dir(b, "/home", 0755, "holds the home");
-        add_dir(b, PLAN_PRIVATE, 0755, "holds what is private and writable");
-        s = builder_add(b, STEP_TMPFS, PLAN_PRIVATE, "limits.disk_mb caps every private writable place together");
-        s->number = builder_has(b, LAYER_SIZE) ? mib << 20 : 0;
-        s->number2 = 0755;
-        add_dir(b, PLAN_EMPTY, 0555, "the lower half of a read-only overlay");
+        builder_add(b, STEP_SCRATCH, "", "limits.disk_mb caps every private place together")->number =
+                builder_has(b, LAYER_SIZE) ? mib << 20 : 0;
         for (size_t i = 0; i < sizeof privates / sizeof *privates; i++) {
-                add_dir(b, privates[i].name, privates[i].mode, privates[i].why);
-                add_dir(b, privates[i].path, 0755, privates[i].why);
-                if (!builder_has(b, LAYER_PRIVATE_TMP) && strcmp(privates[i].path, "/tmp") == 0) {
+                if (!builder_has(b, LAYER_PRIVATE_TMP) && strcmp(privates[i].path, "/tmp") == 0)
                         add_text(b, STEP_BIND, "/tmp", "/tmp", "tests only")->flags |= STEP_DIRECTORY;
-                        continue;
-                }
-                s = builder_add(b, STEP_BIND, privates[i].path, privates[i].why);
-                s->text = builder_text(b, ".%s", privates[i].name);
-                s->text_len = strlen(s->text);
-                s->flags |= STEP_DIRECTORY;
+                else
+                        add_text(b, STEP_PRIVATE, privates[i].path, privates[i].name, privates[i].why)->number = privates[i].mode;
         }
 }
 
-/* World-readable things in /proc that speak of the machine or of other tenants (A04, A17, A32). */
+/*
+ * World-readable things in /proc that speak of the machine or of other tenants (A04, A17, A32). What only root may read (kcore,
+ * kmsg, sysrq-trigger, timer_list, ...) is closed by its own mode: the payload is never root, inside or outside.
+ */
 static const char *const masked[] = {
-        "/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/timer_list", "/proc/kallsyms", "/proc/config.gz",
-        "/proc/sysrq-trigger", "/proc/kmsg", "/proc/cmdline", "/proc/modules", "/proc/iomem", "/proc/ioports",
-        "/proc/interrupts", "/proc/sched_debug", "/proc/latency_stats", "/proc/vmallocinfo", "/proc/kpagecount",
+        "/proc/keys", "/proc/key-users", "/proc/kallsyms", "/proc/config.gz", "/proc/cmdline", "/proc/modules", "/proc/sched_debug",
+        "/proc/latency_stats",
 };
-static const char *const masked_dirs[] = { "/proc/acpi", "/proc/scsi", "/proc/asound", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/driver" };
+static const char *const masked_dirs[] = { "/proc/acpi", "/proc/scsi", "/proc/asound", "/proc/bus", "/proc/fs", "/proc/driver" };
 
 static void
 plan_proc(struct builder *b)
@@ -164,9 +166,6 @@ void
 builder_root(struct builder *b)
 {
         builder_add(b, STEP_ROOT, "", "never the host's tree bound whole")->number = ROOT_BYTES;
-        add_dir(b, PLAN_WORKSHOP, 0755, "working material, removed before the box is entered");
-        builder_add(b, STEP_FILE, PLAN_NOTHING, "what hides a file")->number = 0;
-        add_dir(b, PLAN_NOWHERE, 0, "what hides a directory");
         plan_system(b);
         plan_etc(b);
         plan_dev(b);
@@ -177,7 +176,6 @@ builder_root(struct builder *b)
 void
 builder_enter(struct builder *b)
 {
-        (void)builder_add(b, STEP_CLEAR, PLAN_WORKSHOP, "leaves nothing of the making behind");
         (void)builder_add(b, STEP_ENTER, "", "no path leads outside after this");
         if (builder_has(b, LAYER_SEAL))
                 (void)builder_add(b, STEP_SEAL, "/", "nothing but the private places and writable mounts can be written");
