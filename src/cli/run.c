@@ -201,7 +201,10 @@ print_warnings(const struct prepared *p, const struct prepare_options *o)
 static int
 get_ready(struct prepared *p, const struct prepare_options *o, int argc, char **argv, struct error *e)
 {
-        if (prepared_init(p, e) < 0 || ladder_climb(e) < 0 || prepare(o, p, e) < 0)
+        if (prepared_init(p, e) < 0)
+                return -1;
+        maker_collect(p->facts.runtime_dir);
+        if (ladder_climb(e) < 0 || prepare(o, p, e) < 0)
                 return -1;
         scope_enter(p, argc, argv);
         return 0;

@@ -62,23 +62,13 @@ collect_one(int dir, const char *name)
         (void)close(fd);
 }
 
-/* Opens the directory of `path` and makes sure it is ours alone. */
+/* Opens a directory that must be ours alone. */
 static int
-open_directory(const char *path, const char **ret_name)
+open_own(const char *directory)
 {
-        char directory[4096];
-        const char *slash = strrchr(path, '/');
-        size_t len = slash ? (size_t)(slash - path) : 0;
+        int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         struct stat st;
-        int fd;
 
-        if (len == 0 || len >= sizeof directory)
-                return -EINVAL;
-        memcpy(directory, path, len);
-        directory[len] = '\0';
-        *ret_name = slash + 1;
-        (void)mkdir(directory, 0700);
-        fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
                 return -errno;
         if (fstat(fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 077) != 0) {
@@ -86,6 +76,23 @@ open_directory(const char *path, const char **ret_name)
                 return -EPERM;
         }
         return fd;
+}
+
+/* Opens the directory of `path`; makes it where it is missing. */
+static int
+open_directory(const char *path, const char **ret_name)
+{
+        char directory[4096];
+        const char *slash = strrchr(path, '/');
+        size_t len = slash ? (size_t)(slash - path) : 0;
+
+        if (len == 0 || len >= sizeof directory)
+                return -EINVAL;
+        memcpy(directory, path, len);
+        directory[len] = '\0';
+        *ret_name = slash + 1;
+        (void)mkdir(directory, 0700);
+        return open_own(directory);
 }
 
 static void
@@ -100,6 +107,18 @@ collect(int dir)
                 if (is_lease(entry->d_name))
                         collect_one(dir, entry->d_name);
         (void)closedir(list);
+}
+
+int
+lease_collect(const char *directory)
+{
+        int dir = open_own(directory);
+
+        if (dir < 0)
+                return dir;
+        collect(dir);
+        (void)close(dir);
+        return 0;
 }
 
 static int

@@ -16,6 +16,9 @@
  * descriptor that holds the lock, or -errno (-EPERM: the directory is not the caller's alone). */
 int lease_open(const char *path, const void *plan, size_t len);
 
+/* Collects the abandoned leases of a directory; -errno when it is missing or not the caller's alone. */
+int lease_collect(const char *directory);
+
 /* Removes the lease. */
 void lease_close(const char *path, int fd);
 

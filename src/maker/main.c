@@ -32,6 +32,7 @@
 #include "maker/group.h"
 #include "maker/host.h"
 #include "maker/kernel.h"
+#include "maker/lease.h"
 #include "wire/message.h"
 
 enum { KEEPER = 3, EXIT_BROKEN = 125, FD_LAST = 4096 };
@@ -347,8 +348,9 @@ make(struct wire_message *m)
         return 0;
 }
 
+/* With one argument, a directory of leases: collects what killed makers left, before a plan is made that would count on it. */
 int
-main(void)
+main(int argc, char **argv)
 {
         struct sigaction standard = { .sa_handler = SIG_DFL };
         struct wire_message m;
@@ -358,6 +360,8 @@ main(void)
         (void)sigprocmask(SIG_SETMASK, &all, NULL);     /* a terminal's Ctrl-C is the keeper's business */
         (void)sigaction(SIGCHLD, &standard, NULL);      /* left ignored, no child could be waited for */
         (void)setsid();                                 /* and neither we nor pid 1 have the caller's terminal */
+        if (argc == 2)
+                return lease_collect(argv[1]) < 0 ? EXIT_BROKEN : 0;
         if (wire_receive(KEEPER, 1, &m, packed, sizeof packed) <= 0 || m.kind != WIRE_MAKE)
                 return EXIT_BROKEN;
         return make(&m);

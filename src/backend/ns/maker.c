@@ -7,13 +7,16 @@
  */
 #include "backend/ns/maker.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,11 +41,12 @@ struct backend_box {
 struct prepared { pid_t pid; int socket; };
 static struct prepared prepared = { 0, -1 };
 
+/* `socket` may be -1 and `argument` NULL. */
 static int
-spawn_image(int image, int socket, pid_t *ret_pid)
+spawn_image(int image, int socket, char *argument, pid_t *ret_pid)
 {
         static char name[] = "carrel-init";
-        char *argv[] = { name, NULL };
+        char *argv[] = { name, argument, NULL };
         char *envp[] = { NULL };
         char path[32];
         posix_spawn_file_actions_t actions;
@@ -54,7 +58,7 @@ spawn_image(int image, int socket, pid_t *ret_pid)
         result = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
         for (int fd = 1; fd <= 2 && result == 0; fd++)
                 result = posix_spawn_file_actions_adddup2(&actions, 0, fd);
-        if (result == 0)
+        if (result == 0 && socket >= 0)
                 result = posix_spawn_file_actions_adddup2(&actions, socket, 3);
         if (result == 0)
                 result = posix_spawn(ret_pid, path, &actions, NULL, argv, envp);
@@ -76,7 +80,7 @@ start_maker(struct prepared *ret, struct error *e)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "making a socket for the maker");
         ours = pair[0];
         theirs = pair[1];
-        result = spawn_image(image, theirs, &ret->pid);
+        result = spawn_image(image, theirs, NULL, &ret->pid);
         if (result != 0)
                 return fail_sys(e, ERROR_BACKEND_FAILED, result, "starting the maker");
         ret->socket = fd_take(&ours);
@@ -87,6 +91,50 @@ int
 maker_prepare(struct error *e)
 {
         return prepared.socket >= 0 ? 0 : start_maker(&prepared, e);
+}
+
+/* A lease that nobody holds can be locked; the lock is let go at once. */
+static bool
+is_abandoned(int dir, const char *name)
+{
+        scoped_fd int fd = -1;
+        size_t len = strlen(name);
+
+        if (len <= 6 || strcmp(name + len - 6, ".lease") != 0)
+                return false;
+        fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+        return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+static bool
+has_abandoned(const char *directory)
+{
+        DIR *list = opendir(directory);
+        struct dirent *entry;
+        bool result = false;
+
+        while (list && !result && (entry = readdir(list)) != NULL)
+                result = is_abandoned(dirfd(list), entry->d_name);
+        if (list)
+                (void)closedir(list);
+        return result;
+}
+
+void
+maker_collect(const char *directory)
+{
+        struct error e;
+        scoped_fd int image = -1;
+        char argument[4096];
+        pid_t pid;
+
+        if (!has_abandoned(directory) || image_open(&image, &e) < 0)
+                return;
+        if (snprintf(argument, sizeof argument, "%s", directory) >= (int)sizeof argument)
+                return;
+        if (spawn_image(image, -1, argument, &pid) == 0)
+                while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                        continue;
 }
 
 static int

@@ -14,4 +14,10 @@ extern const struct backend backend_ns;
  */
 int maker_prepare(struct error *e);
 
+/*
+ * Undoes what killed runtimes left, so that nobody plans with what is about to go. `directory` holds the leases. What
+ * cannot be collected stays; the LEASE step of the next plan tries again.
+ */
+void maker_collect(const char *directory);
+
 #endif
