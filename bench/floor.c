@@ -137,6 +137,7 @@ make_etc(void)
                 { "etc/hosts", "127.0.0.1 localhost carrel\n::1 localhost carrel\n" }, { "etc/resolv.conf", "# no way out\n" },
                 { "etc/hostname", "carrel\n" }, { "etc/machine-id", "00000000000000000000000000000000\n" },
                 { "etc/shells", "/bin/sh\n/bin/bash\n" },
+                { "etc/protocols", "ip 0 IP\nicmp 1 ICMP\ntcp 6 TCP\nudp 17 UDP\n" }, { "etc/services", "ftp 21/tcp\nssh 22/tcp\nsmtp 25/tcp\n" },
         };
 
         must(mkdir("etc", 0755));
@@ -152,6 +153,7 @@ make_links(void)
                 { "usr/bin", "bin" }, { "usr/sbin", "sbin" }, { "usr/lib", "lib" }, { "usr/lib64", "lib64" }, { "usr/lib32", "lib32" },
                 { "/proc/self/fd", "dev/fd" }, { "/proc/self/fd/0", "dev/stdin" }, { "/proc/self/fd/1", "dev/stdout" },
                 { "/proc/self/fd/2", "dev/stderr" }, { "pts/ptmx", "dev/ptmx" },
+                { "urandom", "dev/random" }, { "../usr/lib/os-release", "etc/os-release" }, { "/usr/share/zoneinfo/Etc/UTC", "etc/localtime" },
         };
 
         for (size_t i = 0; i < sizeof links / sizeof *links; i++)
@@ -161,7 +163,7 @@ make_links(void)
 static void
 make_dev(void)
 {
-        static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty" };
+        static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/urandom", "/dev/tty" };
 
         must(mkdir("dev", 0755));
         for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
@@ -176,8 +178,8 @@ static void
 make_private(void)
 {
         static const struct { const char *from, *to; unsigned mode; } places[] = {
-                { "home/tmp", "tmp", 01777 }, { "home/var-tmp", "var/tmp", 01777 }, { "home/run", "run", 0755 },
-                { "home/shm", "dev/shm", 01777 }, { "home/agent", "home/agent", 0755 },
+                { "home/tmp", "tmp", 01777 }, { "home/run", "run", 0755 }, { "home/shm", "dev/shm", 01777 },
+                { "home/agent", "home/agent", 0755 },
         };
 
         (void)umask(0);
@@ -190,7 +192,7 @@ make_private(void)
 
                 memcpy(from + 5, places[i].from + 5, strlen(places[i].from + 5) + 1);
                 must(mkdir(from, places[i].mode));
-                if (i != 4)
+                if (strcmp(places[i].to, "home/agent") != 0)
                         must(mkdir(places[i].to, 0755));
                 bind_at(from, places[i].to, 0);
         }
@@ -242,9 +244,9 @@ static void
 close_landlock(void)
 {
         static const struct { const char *path; uint64_t access; } rules[] = {
-                { "/", 0xd }, { "/proc", 0x400e }, { "/tmp", 0x77bf }, { "/var/tmp", 0x77bf }, { "/run", 0x77bf }, { "/dev/shm", 0x77bf },
+                { "/", 0xd }, { "/proc", 0x400e }, { "/tmp", 0x77bf }, { "/run", 0x77bf }, { "/dev/shm", 0x77bf },
                 { "/home/agent", 0x77bf }, { "/dev/null", 0xc006 }, { "/dev/zero", 0xc006 }, { "/dev/full", 0xc006 },
-                { "/dev/random", 0xc006 }, { "/dev/urandom", 0xc006 }, { "/dev/tty", 0xc006 }, { "/dev/pts", 0xc00e },
+                { "/dev/urandom", 0xc006 }, { "/dev/tty", 0xc006 }, { "/dev/pts", 0xc00e },
         };
         const uint64_t handled[3] = { 0xffff, 0, 3 };
         int set = (int)syscall(SYS_landlock_create_ruleset, handled, sizeof handled, 0);
