@@ -15,6 +15,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -122,7 +123,7 @@ run_inside(const struct host *h, int control)
                         fail_inside(control, i, result);
         }
         control = keep_only(control);
-        memset(packed, 0, sizeof packed);              /* host paths are not for the inside */
+        memset(packed, 0, h->packed_len);              /* host paths are not for the inside */
         guest_serve(control);
 }
 
@@ -169,48 +170,33 @@ become_box(const struct host *h)
         return 0;
 }
 
+/* Borrowed ids may not write root's group, and the kernel asks them: one capability is taken up again for the clone. */
+static void
+take_up_override(void)
+{
+        struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+        struct __user_cap_data_struct data[2];
+
+        if (syscall(SYS_capget, &head, data) < 0)
+                return;                        /* then the clone fails, and says so */
+        data[0].effective |= data[0].permitted & 1u << CAP_DAC_OVERRIDE;
+        (void)syscall(SYS_capset, &head, data);
+}
+
 static long
 spawn_as_box(const struct host *h)
 {
         int result = become_box(h);
-        long pid = result < 0 ? result : clone_into_group(h, h->namespaces);
+        long pid = result;
 
+        if (result == 0) {
+                if (h->unified >= 0)
+                        take_up_override();
+                pid = clone_into_group(h, h->namespaces);
+        }
         if (pid != 0 && (syscall(SYS_setresuid, -1, 0, -1) < 0 || syscall(SYS_setresgid, -1, 0, -1) < 0))
                 _exit(EXIT_BROKEN);
         return pid;
-}
-
-/*
- * As root with a v2 group both are wanted: to be born in the group takes root's ids, to own the namespace takes the box's. So a
- * helper is born in the group, becomes the box, and has a child whose parent is the maker.
- */
-static long
-spawn_through_group(const struct host *h)
-{
-        int back[2], status;
-        long helper, pid = -EIO;
-
-        if (pipe2(back, O_CLOEXEC) < 0)
-                return -errno;
-        helper = clone_into_group(h, 0);
-        if (helper == 0) {
-                int result = become_box(h);
-
-                pid = result < 0 ? result
-                                 : answer(syscall(SYS_clone, (long)h->namespaces | CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL));
-                if (pid != 0) {
-                        (void)!write(back[1], &pid, sizeof pid);
-                        _exit(0);
-                }
-        }
-        (void)close(back[1]);
-        if (helper > 0) {
-                if (read(back[0], &pid, sizeof pid) != (ssize_t)sizeof pid)
-                        pid = -EIO;
-                (void)waitpid((pid_t)helper, &status, 0);
-        }
-        (void)close(back[0]);
-        return helper < 0 ? helper : pid;
 }
 
 static pid_t
@@ -218,7 +204,7 @@ spawn(const struct host *h)
 {
         if (geteuid() != 0 || h->box_uid == 0)
                 return (pid_t)clone_into_group(h, h->namespaces);
-        return (pid_t)(h->unified >= 0 ? spawn_through_group(h) : spawn_as_box(h));
+        return (pid_t)spawn_as_box(h);
 }
 
 static void

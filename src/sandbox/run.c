@@ -332,6 +332,8 @@ hear_backend(struct session *s)
         if (s->o->backend->read(s->box, &news, &e) < 0) {
                 s->box_is_done = true;
                 set_failed(s, &e);
+        } else if (news.kind == BACKEND_SPAWNED) {
+                s->cpu_look = s->o->cpu_ms != SPEC_UNSET && s->o->plan->cpu == PLAN_CPU_GROUP ? now_ms() : NEVER;
         } else if (news.kind == BACKEND_FAILED) {
                 s->box_is_done = true;
                 set_failed(s, &news.error);
@@ -516,7 +518,7 @@ session_init(struct session *s, const struct run_options *options)
         *s = (struct session){ .o = options, .guest = -1, .budget = options->output_bytes, .started = now_ms(),
                                .in = { .from = -1, .to = -1 }, .out = { .from = -1, .to = -1 }, .err = { .from = -1, .to = -1 } };
         s->deadline = after(s->started, options->timeout_ms);
-        s->cpu_look = options->cpu_ms != SPEC_UNSET && options->plan->cpu == PLAN_CPU_GROUP ? s->started : NEVER;
+        s->cpu_look = NEVER;                   /* until there is something to look at */
         s->floor_look = options->floor_count > 0 && options->floor_mb > 0 ? s->started : NEVER;
         s->grace = NEVER;
 }
