@@ -221,7 +221,7 @@ host_fini(struct host *h)
         h->join_count = h->watch_count = 0;
         h->unified = h->oom = -1;
         done.step_count = h->done;            /* HOST steps come first, so the first `done` are those that were done */
-        lease_undo(&done);
+        lease_undo(&done, h->lease_path);
         if (h->lease >= 0)
                 lease_close(h->lease_path, h->lease);
         h->lease = -1;

@@ -21,20 +21,8 @@
 #include "maker/group.h"
 #include "maker/placeholder.h"
 
-static _Alignas(8) unsigned char abandoned[PLAN_PACK_MAX];
-
-void
-lease_undo(const struct plan_view *view)
-{
-        for (uint32_t i = view->step_count; i-- > 0;) {
-                struct step s = plan_view_step(view, i);
-
-                if (s.op == STEP_CGROUP_MAKE)
-                        (void)group_remove(s.path);
-                else if (s.op == STEP_PLACEHOLDER)
-                        placeholder_remove(&s);
-        }
-}
+static _Alignas(8) unsigned char abandoned[PLAN_PACK_MAX], neighbour[PLAN_PACK_MAX];
+static unsigned char is_shared[PLAN_STEPS_MAX];
 
 static int
 is_lease(const char *name)
@@ -44,25 +32,108 @@ is_lease(const char *name)
         return len > 6 && strcmp(name + len - 6, ".lease") == 0;
 }
 
+static int
+read_plan(int fd, unsigned char *bytes, struct plan_view *ret)
+{
+        ssize_t len = pread(fd, bytes, PLAN_PACK_MAX, 0);
+
+        return len > 0 ? plan_unpack(bytes, (size_t)len, ret) : -1;
+}
+
+/* -- placeholders that somebody else needs too ---------------------------------------------------------------- */
+
+static void
+share_with(const struct plan_view *view, const struct plan_view *other)
+{
+        for (uint32_t o = 0; o < other->step_count; o++) {
+                struct step theirs = plan_view_step(other, o);
+
+                for (uint32_t i = 0; theirs.op == STEP_PLACEHOLDER && i < view->step_count; i++) {
+                        struct step ours = plan_view_step(view, i);
+
+                        if (ours.op == STEP_PLACEHOLDER && strcmp(ours.path, theirs.path) == 0 && strcmp(ours.text, theirs.text) == 0)
+                                is_shared[i] = 1;
+                }
+        }
+}
+
+/* A name that is gone from the host is no longer held inside either, so the last sandbox of a directory clears it. */
+static void
+look_around(int dir, const char *mine, const struct plan_view *view)
+{
+        DIR *list = fdopendir(openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        struct dirent *entry;
+
+        memset(is_shared, list ? 0 : 1, sizeof is_shared);
+        while (list && (entry = readdir(list)) != NULL) {
+                struct plan_view other;
+                int fd;
+
+                if (!is_lease(entry->d_name) || strcmp(entry->d_name, mine) == 0)
+                        continue;
+                fd = openat(dir, entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+                if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && read_plan(fd, neighbour, &other) == 0)
+                        share_with(view, &other);
+                if (fd >= 0)
+                        (void)close(fd);
+        }
+        if (list)
+                (void)closedir(list);
+}
+
+static int
+has_placeholders(const struct plan_view *view)
+{
+        for (uint32_t i = 0; i < view->step_count; i++)
+                if (view->steps[i].op == STEP_PLACEHOLDER)
+                        return 1;
+        return 0;
+}
+
+/* The directory is locked: nobody can begin to need a placeholder between the look and the removal. */
+static void
+undo_placeholders(int dir, const char *mine, const struct plan_view *view)
+{
+        if (!has_placeholders(view))
+                return;
+        look_around(dir, mine, view);
+        for (uint32_t i = view->step_count; i-- > 0;) {
+                struct step s = plan_view_step(view, i);
+
+                if (s.op == STEP_PLACEHOLDER && !is_shared[i])
+                        placeholder_remove(&s);
+        }
+}
+
+static void
+undo_groups(const struct plan_view *view)
+{
+        for (uint32_t i = view->step_count; i-- > 0;)
+                if (view->steps[i].op == STEP_CGROUP_MAKE)
+                        (void)group_remove(plan_view_step(view, i).path);
+}
+
+/* -- leases --------------------------------------------------------------------------------------------------- */
+
 static void
 collect_one(int dir, const char *name)
 {
         int fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
         struct plan_view view;
-        ssize_t len;
 
         if (fd < 0)
                 return;
         if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-                len = pread(fd, abandoned, sizeof abandoned, 0);
-                if (len > 0 && plan_unpack(abandoned, (size_t)len, &view) == 0)
-                        lease_undo(&view);
+                if (read_plan(fd, abandoned, &view) == 0) {
+                        undo_groups(&view);
+                        undo_placeholders(dir, name, &view);
+                }
                 (void)unlinkat(dir, name, 0);
         }
         (void)close(fd);
 }
 
-/* Opens a directory that must be ours alone. */
+/* Opens a directory that must be ours alone, and locks it until it is closed. */
 static int
 open_own(const char *directory)
 {
@@ -75,6 +146,11 @@ open_own(const char *directory)
                 (void)close(fd);
                 return -EPERM;
         }
+        while (flock(fd, LOCK_EX) < 0)
+                if (errno != EINTR) {
+                        (void)close(fd);
+                        return -ENOLCK;
+                }
         return fd;
 }
 
@@ -98,7 +174,7 @@ open_directory(const char *path, const char **ret_name)
 static void
 collect(int dir)
 {
-        DIR *list = fdopendir(dup(dir));
+        DIR *list = fdopendir(openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         struct dirent *entry;
 
         if (!list)
@@ -149,14 +225,30 @@ lease_open(const char *path, const void *plan, size_t len)
         collect(dir);
         fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         result = fd < 0 ? -errno : 0;
-        (void)close(dir);
-        if (result == 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
+        if (result == 0 && flock(fd, LOCK_EX) < 0)        /* whoever looks for abandoned leases holds it for an instant only */
                 result = -errno;
         if (result == 0)
                 result = write_plan(fd, plan, len);
+        (void)close(dir);
         if (result < 0 && fd >= 0)
                 lease_close(path, fd);
         return result < 0 ? result : fd;
+}
+
+void
+lease_undo(const struct plan_view *view, const char *path)
+{
+        const char *name = "";
+        int dir;
+
+        undo_groups(view);
+        if (!path || !has_placeholders(view))
+                return;
+        dir = open_directory(path, &name);
+        if (dir < 0)
+                return;
+        undo_placeholders(dir, name, view);
+        (void)close(dir);
 }
 
 void

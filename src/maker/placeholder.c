@@ -2,7 +2,7 @@
  * maker/placeholder.c - stands where a protected name is missing.
  *
  * Room: maker (program). Touches: fd, one empty name beneath a source.
- * Theory: its mode (0400 or 0500) with no content is its mark; whatever else is found there is somebody's and stays.
+ * Theory: its mode (0400 or 0500), its time and no content are its mark; whatever else is found there is somebody's and stays.
  */
 #include "maker/placeholder.h"
 
@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MARK_FILE = 0400, MARK_DIRECTORY = 0500 };
+#include "plan/protect.h"
+
 
 /* Opens the directory that holds the last piece of s->path, following no symbolic link. */
 static int
@@ -44,21 +45,24 @@ open_parent(int source, const char *path, const char **ret_name)
 static int
 make_at(int dir, const char *name, unsigned is_directory, const struct stat *owner)
 {
+        const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = PLACEHOLDER_TIME_S } };
         int fd;
         int result = 0;
 
         if (is_directory) {
-                if (mkdirat(dir, name, MARK_DIRECTORY) < 0)
+                if (mkdirat(dir, name, PLACEHOLDER_DIRECTORY) < 0)
                         return errno == EEXIST ? 0 : -errno;
                 fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         } else {
-                fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, MARK_FILE);
+                fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, PLACEHOLDER_FILE);
                 if (fd < 0 && errno == EEXIST)
                         return 0;
         }
         if (fd < 0)
                 return -errno;
-        if (fchmod(fd, is_directory ? MARK_DIRECTORY : MARK_FILE) < 0)
+        if (fchmod(fd, is_directory ? PLACEHOLDER_DIRECTORY : PLACEHOLDER_FILE) < 0)
+                result = -errno;
+        if (futimens(fd, times) < 0)
                 result = -errno;
         if (geteuid() == 0 && fchown(fd, owner->st_uid, owner->st_gid) < 0)
                 result = -errno;
@@ -96,10 +100,8 @@ placeholder_remove(const struct step *s)
         if (dir < 0)
                 return;
         if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-                if (S_ISDIR(st.st_mode) && (st.st_mode & 07777) == MARK_DIRECTORY)
-                        (void)unlinkat(dir, name, AT_REMOVEDIR);
-                else if (S_ISREG(st.st_mode) && (st.st_mode & 07777) == MARK_FILE && st.st_size == 0)
-                        (void)unlinkat(dir, name, 0);
+                if (protect_is_placeholder(&st))
+                        (void)unlinkat(dir, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0);
         }
         (void)close(dir);
 }

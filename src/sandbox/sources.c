@@ -123,6 +123,11 @@ protect_one(struct protecting *p, const char *path, bool is_directory, const cha
                 }
                 if (S_ISLNK(st.st_mode))
                         return refuse_link(piece, e);
+                if (protect_is_placeholder(&st)) {     /* another sandbox holds it: as missing, so that the last one clears it */
+                        item->wants_directory = S_ISDIR(st.st_mode);
+                        p->o->s->has_placeholders = true;
+                        break;
+                }
                 item->state = S_ISDIR(st.st_mode) ? PROTECT_DIRECTORY : PROTECT_FILE;
                 if (*end == '\0' || item->state == PROTECT_FILE)
                         break;
@@ -134,22 +139,64 @@ protect_one(struct protecting *p, const char *path, bool is_directory, const cha
 }
 
 static int
+refuse_part(const char *name, struct error *e)
+{
+        (void)fail_at(e, ERROR_MOUNT_DENIED, "mounts", "protected", "a writable mount of the protected name %.200s, or of a part of it", name);
+        error_hint(e, "Mount it read-only, or list it under metadata.carrel.unprotect to open it.");
+        return -1;
+}
+
+/* What follows `outer` in `inner`: NULL if it is not beneath it, "" if they are the same. */
+static const char *
+rest_of(const char *inner, const char *outer)
+{
+        const char *rest = is_below(inner, outer) ? inner + strlen(outer) : NULL;
+
+        return rest && *rest == '/' ? rest + 1 : rest;
+}
+
+/* A name of the workspace, which this source may show from within or from above as well. */
+static int
+protect_name(struct protecting *p, const char *source, const char *name, bool is_directory, const char *why, struct error *e)
+{
+        const char *workspace = p->o->workspace;
+        const char *within = workspace ? rest_of(source, workspace) : NULL;
+        const char *above = workspace ? rest_of(workspace, source) : NULL;
+        const char *longer, *rest;
+
+        if (protect_one(p, name, is_directory, why, e) < 0)
+                return -1;
+        if (is_opened_up(p->o->spec, name))
+                return 0;
+        if (within && *within != '\0') {
+                rest = rest_of(name, within);
+                if ((rest && *rest == '\0') || is_below(within, name))
+                        return refuse_part(name, e);
+                return rest ? protect_one(p, rest, is_directory, why, e) : 0;
+        }
+        if (!above || *above == '\0')
+                return 0;
+        longer = arena_format(p->o->arena, "%s/%s", above, name);
+        return longer ? protect_one(p, longer, is_directory, why, e) : fail(e, ERROR_NO_MEMORY, "no memory for a protected name");
+}
+
+static int
 protect_names(struct protecting *p, const char *source, struct error *e)
 {
         const struct spec_names *more = &p->o->spec->carrel.protect;
-        const char *manifest = p->o->manifest;
+        const char *rest = p->o->manifest ? rest_of(p->o->manifest, source) : NULL;
         size_t count;
         const struct protect_row *rows = protect_rows(&count);
 
         for (size_t i = 0; i < count; i++)
-                if (protect_one(p, rows[i].path, rows[i].is_directory, rows[i].why, e) < 0)
+                if (protect_name(p, source, rows[i].path, rows[i].is_directory, rows[i].why, e) < 0)
                         return -1;
         for (size_t i = 0; i < more->count; i++)
-                if (protect_one(p, more->items[i], false, "metadata.carrel.protect", e) < 0)
+                if (protect_name(p, source, more->items[i], false, "metadata.carrel.protect", e) < 0)
                         return -1;
-        if (manifest && is_below(manifest, source) && manifest[strlen(source)] == '/')
-                return protect_one(p, manifest + strlen(source) + 1, false, "the manifest in force", e);
-        return 0;
+        if (rest && *rest == '\0')
+                return refuse_part(source, e);
+        return rest ? protect_one(p, rest, false, "the manifest in force", e) : 0;
 }
 
 static int
@@ -272,7 +319,7 @@ add_mount(struct opening *o, const char *named, const char *at, bool is_read_onl
         o->s->writable[o->s->writable_count++] = fd;
         if (add_disk(o, source, e) < 0)
                 return -1;
-        return source->is_directory ? protect_source(o, source, fd, e) : 0;
+        return protect_source(o, source, fd, e);
 }
 
 static int
