@@ -335,8 +335,11 @@ a24_no_device_is_made(void **state)
 {
         static const uint64_t closed[] = { S_IFCHR, S_IFBLK, S_IFDIR, S_IFLNK, 0x3000, 0xf000 };
         static const uint64_t open[] = { 0, S_IFREG, S_IFIFO, S_IFSOCK };
+        struct ask renames[] = { ASK(renameat2, EPERM, BAD, NOWHERE, BAD, NOWHERE, 4), ASK(renameat2, EPERM, BAD, NOWHERE, BAD, NOWHERE, 5 | HIGH),
+                                 ASK(renameat2, ENOENT, BAD, NOWHERE, BAD, NOWHERE, 1) };
 
         (void)state;
+        ASKS(&filter_default, renames);             /* a whiteout is a device node */
         for (size_t i = 0; i < sizeof closed / sizeof closed[0]; i++) {
                 struct ask asks[] = { ASK(mknod, EPERM, NOWHERE, closed[i] | 0600),
                                       ASK(mknod, EPERM, NOWHERE, closed[i] | HIGH),

@@ -28,6 +28,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#ifndef RENAME_WHITEOUT
+#define RENAME_WHITEOUT (1 << 2)           /* musl's stdio.h does not name it */
+#endif
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x80
 #endif
