@@ -2,7 +2,8 @@
 """What posture.py finds open in a sandbox is what posture.accepted names, and nothing else.
 
 First the system call filter by itself, as the user who runs the test (for root nothing else is in its way), and the
-same without it, so that the probes are seen to find something. Then a whole sandbox, with the host listening outside.
+same without it, so that the probes are seen to find something. Then a whole sandbox, with the host listening outside, and the
+same probes without one.
 """
 import os
 import shutil
@@ -21,6 +22,11 @@ CARREL = os.environ.get("CARREL") or os.path.join(BUILD, "carrel")
 PROBE, ACCEPTED = os.path.join(HERE, "posture.py"), posture.accepted_read(os.path.join(HERE, "posture.accepted"))
 NOT_THE_FILTERS = {"sys.uevent_helper_w", "sys.cg_release_agent_w", "sys.cg_procs_w"}
 SECRET = "not-to-be-seen-inside"
+ORDINARY = 65534
+MANIFEST = "---\nschema: sandbox/v1\nid: '@test/posture'\nversion: 1.0.0\nprovider: local\nconfig: {}\n" \
+           "mounts: [{source: workspace, at: /workspace}]\n---\n"
+# What stands for the host must be found when the probes run outside, or they would prove nothing inside.
+HOST_OPEN = {"unix.abstract_host", "unix.path_host_robind", "net.host_loopback"}
 
 results = []
 
@@ -69,27 +75,54 @@ def test_judge():
         report(name, [] if posture.judge(lines, accepted) else ["it was accepted"])
 
 
-def test_sandbox():
+def people():
+    """Us; and where we are root, once more an ordinary user who owns nothing."""
+    yield ("root" if os.getuid() == 0 else "an ordinary user"), os.getuid(), []
+    if os.getuid() == 0:
+        yield "an ordinary user", ORDINARY, ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups"]
+
+
+def posture_of(uid, command, outside):
     """As the host, listen where the sandbox must not reach, leave a secret and a descriptor lying about."""
-    if not os.access(CARREL, os.X_OK):
-        report("a sandbox leaves open what is accepted", [], skip=f"{CARREL} is not built")
-        return
-    with tempfile.TemporaryDirectory() as outside, tempfile.TemporaryDirectory() as work, \
-            socket.socket(socket.AF_UNIX) as named, socket.socket(socket.AF_UNIX) as abstract, socket.socket() as port:
-        name, path = f"posture-{os.getpid()}", os.path.join(outside, "s")
+    with tempfile.TemporaryDirectory(dir=outside) as work, socket.socket(socket.AF_UNIX) as named, \
+            socket.socket(socket.AF_UNIX) as abstract, socket.socket() as port:
+        name, path = f"posture-{os.getpid()}", os.path.join(work, "s")
         named.bind(path)
         abstract.bind("\0" + name)
         port.bind(("127.0.0.1", 0))
         for s in (named, abstract, port):
             s.listen()
+        os.chmod(path, 0o777)
         shutil.copy(PROBE, work)
-        os.chmod(work, 0o777)
-        places = [f"PROBE_SOCKET={path}", f"PROBE_ABSTRACT={name}", f"PROBE_PORT={port.getsockname()[1]}"]
+        with open(os.path.join(work, "SANDBOX.md"), "w", encoding="utf-8") as f:
+            f.write(MANIFEST)
+        for place in (work, *(os.path.join(work, n) for n in os.listdir(work))):
+            os.chown(place, uid, -1)
+        places = {"PROBE_SOCKET": path, "PROBE_ABSTRACT": name, "PROBE_PORT": str(port.getsockname()[1])}
         descriptor = os.open(__file__, os.O_RDONLY)
-        lines = run([CARREL, "run", "-w", work, *[a for p in places for a in ("-e", p)], "--", "python3", "posture.py"],
-                    env={**os.environ, "PROBE_SECRET": SECRET}, pass_fds=[descriptor])
+        done = subprocess.run([*command(work, places), "python3", "posture.py"], cwd=work, stdin=subprocess.DEVNULL, text=True, timeout=120,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, pass_fds=[descriptor],
+                              env={**os.environ, "PROBE_SECRET": SECRET, **places})
         os.close(descriptor)
-    report("a sandbox leaves open what is accepted", posture.judge(lines, ACCEPTED))
+    return done.stdout.splitlines(), done.stderr.splitlines()[:6] if not done.stdout else []
+
+
+def test_sandbox():
+    if not os.access(CARREL, os.X_OK):
+        report("a sandbox leaves open what is accepted", [f"{CARREL} is missing: ./dev build"])
+        return
+    with tempfile.TemporaryDirectory() as outside:
+        os.chmod(outside, 0o755)
+        program = shutil.copy(CARREL, outside)
+        for who, uid, prefix in people():
+            def sandbox(work, places):
+                return [*prefix, program, "run", "-w", work, *[a for k, v in places.items() for a in ("-e", f"{k}={v}")], "--"]
+
+            lines, why = posture_of(uid, sandbox, outside)
+            report(f"a sandbox of {who} leaves open what is accepted", posture.judge(lines, ACCEPTED) + why)
+            lines, why = posture_of(uid, lambda work, places: prefix, outside)
+            found = opened(lines) - ACCEPTED.keys()
+            report(f"outside, the same probes of {who} find more", [] if HOST_OPEN <= found else [str(sorted(HOST_OPEN - found)), *why])
 
 
 if __name__ == "__main__":

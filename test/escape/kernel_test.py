@@ -120,7 +120,7 @@ A04_READ = r'''
 def has_bytes(path):
     with open(path, "rb") as f:
         return len(f.read(64)) > 0
-for name in ("kcore", "keys", "key-users", "timer_list", "kallsyms", "config.gz", "sched_debug", "kmsg", "cmdline", "iomem", "interrupts", "modules"):
+for name in ("kcore", "keys", "key-users", "timer_list", "kallsyms", "config.gz", "sched_debug", "kmsg", "cmdline", "modules"):
     tried(name, has_bytes, "/proc/" + name)
 tried("firmware", os.listdir, "/sys/firmware")
 tried("sysrq", lambda: os.open("/proc/sysrq-trigger", os.O_WRONLY) >= 0)
@@ -149,7 +149,7 @@ for name in ("/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/sys
 
 def a04_proc(rig, person):
     rig.row(person, "A04 what /proc says of the machine is hidden", A04_READ, ["mask"],
-            needed={"cmdline", "kallsyms", "interrupts", "sys_writable"})
+            needed={"cmdline", "kallsyms", "sys_writable"})
     if person.is_root:
         rig.row(person, "A04 nothing under /proc/sys and /sys is writable", A04_WRITE, "host", needed={"write_proc_sys", "write_sys"})
     else:
