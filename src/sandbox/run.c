@@ -385,8 +385,8 @@ look_at_cpu(struct session *s, uint64_t now)
         uint64_t used_ns = s->o->backend->cpu_ns(s->box);
         uint64_t left_ms;
 
-        if (used_ns == UINT64_MAX) {           /* no counters yet */
-                s->cpu_look = now + CPU_LOOK_MIN_MS;
+        if (used_ns == UINT64_MAX) {           /* no counters yet: the backend says when there are */
+                s->cpu_look = NEVER;
                 return;
         }
         if (used_ns >= limit_ns) {
@@ -518,7 +518,7 @@ session_init(struct session *s, const struct run_options *options)
         *s = (struct session){ .o = options, .guest = -1, .budget = options->output_bytes, .started = now_ms(),
                                .in = { .from = -1, .to = -1 }, .out = { .from = -1, .to = -1 }, .err = { .from = -1, .to = -1 } };
         s->deadline = after(s->started, options->timeout_ms);
-        s->cpu_look = NEVER;                   /* until there is something to look at */
+        s->cpu_look = options->cpu_ms != SPEC_UNSET && options->plan->cpu == PLAN_CPU_GROUP ? s->started : NEVER;
         s->floor_look = options->floor_count > 0 && options->floor_mb > 0 ? s->started : NEVER;
         s->grace = NEVER;
 }
