@@ -2,7 +2,7 @@
  * maker/placeholder.c - stands where a protected name is missing.
  *
  * Room: maker (program). Touches: fd, one empty name beneath a source.
- * Theory: its mode (0400 or 0500), its time and no content are its mark; whatever else is found there is somebody's and stays.
+ * Theory: its mode (0400 or 0500), its time and next to no content are its mark; whatever else is found there is somebody's and stays.
  */
 #include "maker/placeholder.h"
 
@@ -42,8 +42,16 @@ open_parent(int source, const char *path, const char **ret_name)
         return dir < 0 ? -errno : dir;
 }
 
+static const char *
+content_of(const char *path)
+{
+        size_t len = strlen(path), last = sizeof PROTECT_COMMONDIR - 1;
+
+        return len >= last && strcmp(path + len - last, PROTECT_COMMONDIR) == 0 ? PROTECT_COMMONDIR_TEXT : "";
+}
+
 static int
-make_at(int dir, const char *name, unsigned is_directory, const struct stat *owner)
+make_at(int dir, const char *name, unsigned is_directory, const char *content, const struct stat *owner)
 {
         const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = PLACEHOLDER_TIME_S } };
         int fd;
@@ -62,6 +70,8 @@ make_at(int dir, const char *name, unsigned is_directory, const struct stat *own
                 return -errno;
         if (fchmod(fd, is_directory ? PLACEHOLDER_DIRECTORY : PLACEHOLDER_FILE) < 0)
                 result = -errno;
+        if (!is_directory && write(fd, content, strlen(content)) != (ssize_t)strlen(content))
+                result = -EIO;
         if (futimens(fd, times) < 0)
                 result = -errno;
         if (geteuid() == 0 && fchown(fd, owner->st_uid, owner->st_gid) < 0)
@@ -80,7 +90,7 @@ placeholder_make(const struct step *s, int source)
 
         if (dir < 0)
                 return dir;
-        result = fstat(dir, &owner) < 0 ? -errno : make_at(dir, name, s->flags & STEP_DIRECTORY, &owner);
+        result = fstat(dir, &owner) < 0 ? -errno : make_at(dir, name, s->flags & STEP_DIRECTORY, content_of(s->path), &owner);
         (void)close(dir);
         return result;
 }

@@ -9,14 +9,19 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-/* How a placeholder is told from what is somebody's: narrow mode, no content, and a time that nothing else has. */
+/* git dies of an empty one; a dot says what its absence says. */
+#define PROTECT_COMMONDIR ".git/commondir"
+#define PROTECT_COMMONDIR_TEXT ".\n"
+
+/* How a placeholder is told from what is somebody's: narrow mode, hardly any content, and a time that nothing else has. */
 enum { PLACEHOLDER_FILE = 0400, PLACEHOLDER_DIRECTORY = 0500, PLACEHOLDER_TIME_S = 36 };
 
 static inline bool
 protect_is_placeholder(const struct stat *st)
 {
         bool is_marked = S_ISDIR(st->st_mode) ? (st->st_mode & 07777) == PLACEHOLDER_DIRECTORY
-                                              : S_ISREG(st->st_mode) && (st->st_mode & 07777) == PLACEHOLDER_FILE && st->st_size == 0;
+                                              : S_ISREG(st->st_mode) && (st->st_mode & 07777) == PLACEHOLDER_FILE &&
+                                                        st->st_size <= (off_t)sizeof PROTECT_COMMONDIR_TEXT - 1;
 
         return is_marked && st->st_mtime == PLACEHOLDER_TIME_S;
 }

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import secrets
+import shutil
 import subprocess
 import sys
 
@@ -202,7 +203,7 @@ def b14_source(rig, person):
 
 # -- B15, B17: names through which a payload could speak to the host later ------------------------------------------
 
-PROTECTED = [".git/hooks/pre-commit", ".git/config", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".envrc", ".mcp.json", ".claude/settings.json",
+PROTECTED = [".git/hooks/pre-commit", ".git/config", ".git/commondir", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".envrc", ".mcp.json", ".claude/settings.json",
              ".codex/config.toml", ".cursor/mcp.json", ".gemini/settings.json", ".vscode/tasks.json", "SANDBOX.md", "WORKSPACE.md", "SECRETS.md"]
 
 B15 = r'''
@@ -315,6 +316,31 @@ def b15_second_way(rig, person):
                 rig.tap.ok(not evil_in(work), f"B15 {label} opens no other way to them ({person.name})", *evil_in(work))
 
 
+B17 = r'''
+os.system("cp -r .git other && printf '[core]\n\trepositoryformatversion = 0\n\tfsmonitor = \"touch ran; false\"\n' >other/config")
+tried("commondir", lambda: open(".git/commondir", "w").write("../other\n"))
+tried("config", lambda: open(".git/config", "a").write("[core]\n\tfsmonitor = \"touch ran; false\"\n"))
+'''
+
+
+def b17_git(rig, person):
+    """After the sandbox has ended the host runs git in the workspace: it must run nothing of the payload's."""
+    if not shutil.which("git"):
+        rig.tap.skip(f"B17 git on the host runs nothing of the payload's ({person.name})", "git is not installed here")
+        return
+    for off in (None, ["protect"]):
+        work = rig.payload(person, B17)
+        subprocess.run(person.command(["git", "init", "-q", work]), check=True, env={**os.environ, "HOME": person.home})
+        done = rig.run(person, ["python3", "payload.py"], work, off=off, text=manifest())
+        seen = rig.host(person, ["git", "-c", "safe.directory=*", "status", "--short"], work)
+        ran = os.path.exists(os.path.join(work, "ran"))
+        if off is None:
+            rig.tap.ok(not ran and done.has_ended and not done.opened and seen.status == 0, f"B17 git on the host runs nothing of the payload's ({person.name})",
+                       *done.tell(), *seen.tell())
+        else:
+            rig.tap.ok(ran, f"B17 without protect it does ({person.name})", *done.tell(), *seen.tell())
+
+
 def b15_neighbour(rig, person):
     """While a second sandbox of the same workspace runs, the first ends: its placeholders must not go from under the second."""
     wait = "echo up; cat >/dev/null; python3 payload.py " + " ".join(PROTECTED)
@@ -422,7 +448,7 @@ def b22_attributes(rig, person):
     rig.row(person, "B22 no whiteout is made", B22_WHITEOUT, ["landlock", "filter"])
 
 
-ROWS = [b09_read_only, b10_beneath, b11_links, b13_target, b14_source, b15_protected, b15_second_way, b15_neighbour, b18_private, b21_pristine,
+ROWS = [b09_read_only, b10_beneath, b11_links, b13_target, b14_source, b15_protected, b15_second_way, b15_neighbour, b17_git, b18_private, b21_pristine,
         b22_attributes]
 
 
