@@ -44,7 +44,7 @@ struct session {
         uint64_t budget;
         uint64_t started, deadline, cpu_look, floor_look, grace;
         struct terminal_mode mode;
-        bool is_decided, has_started, guest_is_done, box_is_done, is_killed;
+        bool is_decided, guest_is_done, box_is_done, is_killed;
         struct outcome outcome;
         struct error error;            /* code ERROR_NONE while all is well */
 };
@@ -307,7 +307,6 @@ hear_guest(struct session *s)
                 return;
         }
         if (m.kind == WIRE_EXEC_STARTED) {
-                s->has_started = true;
                 take_terminal(s, &m);
         } else if (m.kind == WIRE_EXEC_ENDED && m.len == sizeof(struct wire_exec_ended)) {
                 command_ended(s, (const struct wire_exec_ended *)(const void *)body);
@@ -321,6 +320,21 @@ hear_guest(struct session *s)
                 set_failed(s, &e);
         }
         wire_message_close(&m);
+}
+
+/* Of a box that ended, the last words are in the socket. One whose maker is gone lives on: it ends when we hang up. */
+static void
+hear_last_words(struct session *s)
+{
+        struct pollfd fd = { s->guest, POLLIN, 0 };
+
+        (void)shutdown(s->guest, SHUT_WR);
+        while (!s->guest_is_done) {
+                if (poll(&fd, 1, LATE_MS) == 0)
+                        s->guest_is_done = true;
+                else
+                        hear_guest(s);
+        }
 }
 
 static void
@@ -347,9 +361,8 @@ hear_backend(struct session *s)
                 else if (news.oom_kills > 0 && !s->is_decided)
                         decide(s, OUTCOME_OOM_KILLED);
         }
-        if (s->box_is_done && s->guest >= 0)
-                while (!s->guest_is_done)      /* whatever the guest still said is in the socket by now */
-                        hear_guest(s);
+        if (s->box_is_done)
+                hear_last_words(s);
 }
 
 static void
@@ -369,7 +382,7 @@ hear_signals(struct session *s)
                 (void)wire_send(s->guest, WIRE_SIGNAL, &number, sizeof number, NULL, 0);
                 if (info.ssi_signo != SIGINT && info.ssi_signo != SIGTERM && info.ssi_signo != SIGHUP && info.ssi_signo != SIGQUIT)
                         continue;
-                if (s->grace != NEVER || !s->has_started)
+                if (s->grace != NEVER)         /* the first waits in the socket even while the box is being made */
                         end_box(s, OUTCOME_KILLED);
                 else
                         s->grace = after(now_ms(), GRACE_MS);

@@ -73,11 +73,13 @@ wire_receive(int socket, int wait, struct wire_message *ret, void *body, size_t 
         struct msghdr msg = { .msg_iov = parts, .msg_iovlen = 2, .msg_control = control.bytes,
                               .msg_controllen = sizeof control.bytes };
         ssize_t got;
+        int resets = 0;
 
         ret->fd_count = 0;
+        /* A peer that closes with our words unread resets us, and that is told once, before what it said last. */
         do
                 got = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC | (wait ? 0 : MSG_DONTWAIT));
-        while (got < 0 && errno == EINTR);
+        while (got < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
         if (got < 0)
                 return errno == ECONNRESET ? 0 : -errno;
         take_fds(&msg, ret);
