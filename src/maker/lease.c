@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -120,10 +121,12 @@ collect_one(int dir, const char *name)
 {
         int fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
         struct plan_view view;
+        struct stat st;
 
         if (fd < 0)
                 return;
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        /* Without a name by now, its maker has undone it, and what stands there since is somebody else's. */
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && st.st_nlink > 0) {
                 if (read_plan(fd, abandoned, &view) == 0) {
                         undo_groups(&view);
                         undo_placeholders(dir, name, &view);
@@ -213,26 +216,59 @@ write_plan(int fd, const void *plan, size_t len)
         return 0;
 }
 
+/* The old way, for file systems without nameless files: for a moment the lease has a name and no lock. */
+static int
+open_named(int dir, const char *name, const void *plan, size_t len)
+{
+        int fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        int result;
+
+        if (fd < 0)
+                return -errno;
+        /* Whoever looks for abandoned leases holds it for an instant only. */
+        result = flock(fd, LOCK_EX) < 0 ? -errno : write_plan(fd, plan, len);
+        if (result == 0)
+                return fd;
+        (void)unlinkat(dir, name, 0);
+        (void)close(fd);
+        return result;
+}
+
+/* Gets its name last, so that nobody can see it unlocked or half written and take it for abandoned. */
+static int
+open_nameless(int dir, const char *name, const void *plan, size_t len)
+{
+        int fd = openat(dir, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+        char link[32];
+        int result;
+
+        if (fd < 0)
+                return -errno;
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        result = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : write_plan(fd, plan, len);
+        if (result == 0 && linkat(AT_FDCWD, link, dir, name, AT_SYMLINK_FOLLOW) < 0)
+                result = -errno;
+        if (result == 0)
+                return fd;
+        (void)close(fd);
+        return result;
+}
+
 int
 lease_open(const char *path, const void *plan, size_t len)
 {
         const char *name;
         int dir = open_directory(path, &name);
-        int fd, result;
+        int fd;
 
         if (dir < 0)
                 return dir;
         collect(dir);
-        fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        result = fd < 0 ? -errno : 0;
-        if (result == 0 && flock(fd, LOCK_EX) < 0)        /* whoever looks for abandoned leases holds it for an instant only */
-                result = -errno;
-        if (result == 0)
-                result = write_plan(fd, plan, len);
+        fd = open_nameless(dir, name, plan, len);
+        if (fd == -EOPNOTSUPP || fd == -EISDIR || fd == -ENOENT)
+                fd = open_named(dir, name, plan, len);
         (void)close(dir);
-        if (result < 0 && fd >= 0)
-                lease_close(path, fd);
-        return result < 0 ? result : fd;
+        return fd;
 }
 
 void
