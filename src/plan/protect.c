@@ -8,6 +8,7 @@
 static const struct protect_row rows[] = {
         { ".git/hooks", true, "git runs hooks on the host" },
         { ".git/config", false, "git configuration names programs to run" },
+        { ".git/config.worktree", false, "more git configuration, read where sparse checkouts are used" },
         { PROTECT_COMMONDIR, false, "leads git to another directory's configuration and hooks" },
         { ".bashrc", false, "a shell runs it when it starts" },
         { ".bash_profile", false, "a shell runs it when it starts" },

@@ -203,7 +203,7 @@ def b14_source(rig, person):
 
 # -- B15, B17: names through which a payload could speak to the host later ------------------------------------------
 
-PROTECTED = [".git/hooks/pre-commit", ".git/config", ".git/commondir", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".envrc", ".mcp.json", ".claude/settings.json",
+PROTECTED = [".git/hooks/pre-commit", ".git/config", ".git/config.worktree", ".git/commondir", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".envrc", ".mcp.json", ".claude/settings.json",
              ".codex/config.toml", ".cursor/mcp.json", ".gemini/settings.json", ".vscode/tasks.json", "SANDBOX.md", "WORKSPACE.md", "SECRETS.md"]
 
 B15 = r'''
