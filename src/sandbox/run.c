@@ -44,7 +44,7 @@ struct session {
         uint64_t budget;
         uint64_t started, deadline, cpu_look, floor_look, grace;
         struct terminal_mode mode;
-        bool is_decided, guest_is_done, box_is_done, is_killed;
+        bool is_decided, was_started, guest_is_done, box_is_done, is_killed;
         struct outcome outcome;
         struct error error;            /* code ERROR_NONE while all is well */
 };
@@ -307,6 +307,7 @@ hear_guest(struct session *s)
                 return;
         }
         if (m.kind == WIRE_EXEC_STARTED) {
+                s->was_started = true;
                 take_terminal(s, &m);
         } else if (m.kind == WIRE_EXEC_ENDED && m.len == sizeof(struct wire_exec_ended)) {
                 command_ended(s, (const struct wire_exec_ended *)(const void *)body);
@@ -551,7 +552,7 @@ sandbox_run(const struct run_options *options, struct run_result *ret, struct er
         if (result == 0) {
                 while (!is_over(&s))
                         one_turn(&s);
-                if (s.error.code != ERROR_NONE && !s.is_decided) {
+                if (s.error.code != ERROR_NONE && !s.is_decided && !s.was_started) {
                         *e = s.error;
                         result = -1;
                 } else {
