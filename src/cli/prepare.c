@@ -136,7 +136,7 @@ static const struct { const char *name; uint32_t layer; } layers[] = {
         { "uts", LAYER_UTS }, { "cgroup_ns", LAYER_CGROUP_NS }, { "limits", LAYER_LIMITS }, { "rlimits", LAYER_RLIMITS },
         { "hide", LAYER_HIDE }, { "protect", LAYER_PROTECT }, { "overlay", LAYER_OVERLAY }, { "user_ns", LAYER_USER_NS },
         { "nosuid", LAYER_NOSUID }, { "nodev", LAYER_NODEV }, { "size", LAYER_SIZE }, { "reset", LAYER_RESET },
-        { "close_fds", LAYER_CLOSE_FDS }, { "env", LAYER_ENV }, { "pipes", LAYER_PIPES }, { "seal", LAYER_SEAL },
+        { "close_fds", LAYER_CLOSE_FDS }, { "env", LAYER_ENV }, { "seal", LAYER_SEAL },
         { "identity", LAYER_IDENTITY }, { "private_tmp", LAYER_PRIVATE_TMP },
 };
 

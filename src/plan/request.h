@@ -45,7 +45,7 @@ enum plan_layer {
         LAYER_UTS = 1u << 9, LAYER_CGROUP_NS = 1u << 10, LAYER_LIMITS = 1u << 11, LAYER_RLIMITS = 1u << 12,
         LAYER_HIDE = 1u << 13, LAYER_PROTECT = 1u << 14, LAYER_OVERLAY = 1u << 15, LAYER_USER_NS = 1u << 16,
         LAYER_NOSUID = 1u << 17, LAYER_NODEV = 1u << 18, LAYER_SIZE = 1u << 19, LAYER_RESET = 1u << 20,
-        LAYER_CLOSE_FDS = 1u << 21, LAYER_ENV = 1u << 22, LAYER_PIPES = 1u << 23, LAYER_SEAL = 1u << 24,
+        LAYER_CLOSE_FDS = 1u << 21, LAYER_ENV = 1u << 22, LAYER_SEAL = 1u << 24,
         LAYER_IDENTITY = 1u << 25, LAYER_PRIVATE_TMP = 1u << 26,
 };
 

@@ -166,8 +166,8 @@ plan_private(struct builder *b)
  * kmsg, sysrq-trigger, timer_list, ...) is closed by its own mode: the payload is never root, inside or outside.
  */
 static const char *const masked[] = {
-        "/proc/keys", "/proc/key-users", "/proc/kallsyms", "/proc/config.gz", "/proc/cmdline", "/proc/modules", "/proc/sched_debug",
-        "/proc/latency_stats",
+        "/proc/keys", "/proc/key-users", "/proc/kallsyms", "/proc/config.gz", "/proc/cmdline", "/proc/modules", "/proc/interrupts",
+        "/proc/sched_debug", "/proc/latency_stats",
 };
 static const char *const masked_dirs[] = { "/proc/acpi", "/proc/scsi", "/proc/asound", "/proc/bus", "/proc/fs", "/proc/driver" };
 
