@@ -381,6 +381,6 @@ main(void)
                 cmocka_unit_test(a_stream_that_was_only_zeroed_can_be_ended),
         };
 
-        (void)signal(SIGPIPE, SIG_IGN);
+        (void)sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
