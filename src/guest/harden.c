@@ -26,11 +26,12 @@ rlimit_step(const struct step *s)
         struct rlimit now, want = { s->number2, s->number2 };
 
         /* Never above what the caller had: raising a hard limit needs a privilege a box does not have. */
-        if (getrlimit(resource, &now) < 0)
+        /* By number: the two C libraries disagree about the type of a resource. */
+        if (syscall(SYS_prlimit64, 0, resource, NULL, &now) < 0)
                 return -errno;
         if (now.rlim_max != RLIM_INFINITY && want.rlim_max > now.rlim_max)
                 want.rlim_cur = want.rlim_max = now.rlim_max;
-        return setrlimit(resource, &want) < 0 ? -errno : 0;
+        return syscall(SYS_prlimit64, 0, resource, &want, NULL) < 0 ? -errno : 0;
 }
 
 static int
