@@ -42,7 +42,7 @@ struct session {
         int guest, signals;
         struct stream in, out, err;
         uint64_t budget;
-        uint64_t started, deadline, cpu_look, floor_look, grace;
+        uint64_t started, deadline, cpu_look, floor_look, grace, late;
         struct terminal_mode mode;
         bool is_decided, was_started, guest_is_done, box_is_done, is_killed;
         struct outcome outcome;
@@ -367,6 +367,13 @@ hear_backend(struct session *s)
 }
 
 static void
+abandon_output(struct session *s)
+{
+        stream_abandon(&s->out);
+        stream_abandon(&s->err);
+}
+
+static void
 hear_signals(struct session *s)
 {
         struct signalfd_siginfo info;
@@ -383,7 +390,9 @@ hear_signals(struct session *s)
                 (void)wire_send(s->guest, WIRE_SIGNAL, &number, sizeof number, NULL, 0);
                 if (info.ssi_signo != SIGINT && info.ssi_signo != SIGTERM && info.ssi_signo != SIGHUP && info.ssi_signo != SIGQUIT)
                         continue;
-                if (s->grace != NEVER)         /* the first waits in the socket even while the box is being made */
+                if (s->box_is_done)            /* only a reader is left that does not read */
+                        abandon_output(s);
+                else if (s->grace != NEVER)    /* the first waits in the socket even while the box is being made */
                         end_box(s, OUTCOME_KILLED);
                 else
                         s->grace = after(now_ms(), GRACE_MS);
@@ -458,6 +467,22 @@ look_at_limits(struct session *s)
 
 /* -- the loop ------------------------------------------------------------------------------------------------- */
 
+/* A box that was ended on our side has had its say: a reader that does not read may hold us up for a moment, not for ever. */
+static uint64_t
+look_at_drain(struct session *s)
+{
+        uint64_t now;
+
+        if (!s->box_is_done || !s->is_killed)
+                return NEVER;
+        now = now_ms();
+        if (s->late == NEVER)
+                s->late = after(now, LATE_MS);
+        if (now >= s->late)
+                abandon_output(s);
+        return s->late > now ? s->late - now : 0;
+}
+
 static bool
 is_over(const struct session *s)
 {
@@ -472,7 +497,8 @@ one_turn(struct session *s)
                 { s->guest_is_done ? -1 : s->guest, POLLIN, 0 },
                 { s->signals, POLLIN, 0 },
         };
-        uint64_t wait = look_at_limits(s);
+        uint64_t limit = look_at_limits(s), drain = look_at_drain(s);
+        uint64_t wait = limit < drain ? limit : drain;
         int timeout = wait == NEVER ? -1 : wait > 60000 ? 60000 : (int)wait;
 
         (void)stream_poll(&s->in, fds + 3);
@@ -534,7 +560,7 @@ session_init(struct session *s, const struct run_options *options)
         s->deadline = after(s->started, options->timeout_ms);
         s->cpu_look = options->cpu_ms != SPEC_UNSET && options->plan->cpu == PLAN_CPU_GROUP ? s->started : NEVER;
         s->floor_look = options->floor_count > 0 && options->floor_mb > 0 ? s->started : NEVER;
-        s->grace = NEVER;
+        s->grace = s->late = NEVER;
 }
 
 int

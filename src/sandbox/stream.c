@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -284,6 +285,18 @@ stream_move(struct stream *s, const struct pollfd *fds, size_t count)
                         result = drain(s);
         }
         return result;
+}
+
+void
+stream_abandon(struct stream *s)
+{
+        int waiting = 0;
+
+        if (s->from >= 0 && ioctl(s->from, FIONREAD, &waiting) == 0 && waiting > 0)
+                s->bytes += (uint64_t)waiting;
+        s->dropped += (uint64_t)waiting + (s->end - s->start);
+        s->start = s->end = 0;
+        close_from(s);
 }
 
 void

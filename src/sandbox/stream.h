@@ -51,6 +51,9 @@ int stream_move(struct stream *s, const struct pollfd *fds, size_t count);
 /* Is everything that came also gone? */
 bool stream_is_over(const struct stream *s);
 
+/* Gives up what is still on its way, and counts it as dropped: the reader does not read and nobody will wait for it. */
+void stream_abandon(struct stream *s);
+
 void stream_fini(struct stream *s);
 
 #endif
