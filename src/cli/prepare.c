@@ -204,6 +204,7 @@ static struct host_ability
 all_limits(struct host_ability can)
 {
         can.caps_time = can.caps_memory = can.caps_cpu = can.caps_millicores = can.caps_pids = true;
+        can.is_isolated = true;        /* the planner refuses a host that cannot isolate, and names what is missing */
         can.caps_files = can.caps_io = can.caps_disk = can.caps_output = true;
         return can;
 }

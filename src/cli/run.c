@@ -136,7 +136,7 @@ print_ending(const struct prepared *p, const struct run_result *r)
         struct error e;
 
         if (r->outcome.dropped_bytes > 0)
-                (void)fprintf(stderr, "carrel: %llu bytes of output past limits.output_bytes were dropped\n",
+                (void)fprintf(stderr, "carrel: %llu bytes of output were dropped: they were past limits.output_bytes, or nobody read them\n",
                               (unsigned long long)r->outcome.dropped_bytes);
         if (!sentence)
                 return;

@@ -95,6 +95,38 @@ check_egress(const struct spec *spec, struct error *e)
         return -1;
 }
 
+/* Is `dir` the mount point, or does it lie beneath it? */
+static bool
+would_hide(const char *at, const char *dir)
+{
+        size_t len = strlen(at);
+
+        return strncmp(dir, at, len) == 0 && (dir[len] == '\0' || dir[len] == '/');
+}
+
+/* A mount over what a box is made of would leave no program to run. */
+static int
+check_mounts(const struct host_facts *facts, const struct plan_request *request, struct error *e)
+{
+        for (size_t i = 0; i < request->mount_count; i++) {
+                const char *at = request->mounts[i].at, *hidden = would_hide(at, "/etc") ? "/etc" : NULL;
+                char path[32];
+
+                for (size_t d = 0; d < facts->dir_count && !hidden; d++)
+                        hidden = would_hide(at, facts->dirs[d].path) ? facts->dirs[d].path : NULL;
+                if (!hidden && would_hide(at, PLAN_HOME) && strcmp(at, PLAN_HOME) != 0)
+                        hidden = PLAN_HOME;
+                if (!hidden)
+                        continue;
+                (void)snprintf(path, sizeof path, "mounts/%zu/at", i);
+                (void)fail_at(e, ERROR_MOUNT_INVALID, request->mounts[i].is_tool ? "metadata/carrel/tools" : path, "reserved",
+                              "a mount at %.200s would hide %s, which every sandbox is made of", at, hidden);
+                error_hint(e, "Mount at a path of its own, such as /workspace or /mnt/data; what lies in %s is there already.", hidden);
+                return -1;
+        }
+        return 0;
+}
+
 static void
 warn_groups(struct builder *b)
 {
@@ -126,7 +158,7 @@ plan_build(struct arena *arena, const struct spec *spec, const struct host_facts
         struct builder b = { .arena = arena, .spec = spec, .facts = facts, .request = request, .findings = findings,
                              .room = PLAN_STEPS_MAX };
 
-        if (check_egress(spec, e) < 0 || check_host(facts, e) < 0)
+        if (check_egress(spec, e) < 0 || check_host(facts, e) < 0 || check_mounts(facts, request, e) < 0)
                 return -1;
         b.plan = arena_new(arena, struct plan);
         b.steps = arena_array(arena, struct step, b.room);

@@ -334,6 +334,35 @@ refuses_a_host_that_cannot_isolate(void **state)
 }
 
 static void
+refuses_a_mount_over_what_a_box_is_made_of(void **state)
+{
+        static const struct { const char *at; int result; } rows[] = {
+                { "/usr", -1 }, { "/etc", -1 }, { "/bin", -1 }, { "/home", -1 },  { "/usr/share/data", 0 },
+                { "/etc/app", 0 }, { "/home/agent", 0 }, { "/tmp", 0 }, { "/usrlocal", 0 },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+                struct plan_source source = { .host_path = "/w", .is_directory = true };
+                struct plan_mount mount = { .at = rows[i].at };
+                struct bench b;
+
+                setup(&b);
+                b.request.sources = &source;
+                b.request.mounts = &mount;
+                b.request.source_count = b.request.mount_count = 1;
+                if (build(&b) != rows[i].result)
+                        fail_msg("%s", rows[i].at);
+                if (rows[i].result < 0) {
+                        assert_int_equal(b.error.code, ERROR_MOUNT_INVALID);
+                        assert_string_equal(b.error.reason, "reserved");
+                        assert_string_equal(b.error.path, "mounts/0/at");
+                }
+                teardown(&b);
+        }
+}
+
+static void
 refuses_a_list_it_cannot_hold_to(void **state)
 {
         struct spec_egress egress[2] = { { .host = "a.example", .line = 7, .column = 9 }, { .host = "b.example" } };
@@ -773,7 +802,7 @@ main(void)
                 cmocka_unit_test(a_controller_without_its_limit_warns),
                 cmocka_unit_test(limits_choose_who_counts),
                 cmocka_unit_test(refuses_a_host_that_cannot_isolate),
-                cmocka_unit_test(refuses_a_list_it_cannot_hold_to),
+                cmocka_unit_test(refuses_a_mount_over_what_a_box_is_made_of), cmocka_unit_test(refuses_a_list_it_cannot_hold_to),
                 cmocka_unit_test(refuses_without_memory),
                 cmocka_unit_test(mounts_stand_where_they_should),
                 cmocka_unit_test(protected_names_are_held),
