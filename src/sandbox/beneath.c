@@ -29,6 +29,14 @@ field(const char *line, int index, size_t *ret_len)
         return line;
 }
 
+/* "\040" and its like, up to the last byte there is; anything else stands for itself. */
+static bool
+is_escape(const char *text, size_t len)
+{
+        return len > 3 && text[0] == '\\' && text[1] >= '0' && text[1] <= '3' && text[2] >= '0' && text[2] <= '7' &&
+               text[3] >= '0' && text[3] <= '7';
+}
+
 static char *
 unescape(struct arena *arena, const char *text, size_t len)
 {
@@ -36,7 +44,7 @@ unescape(struct arena *arena, const char *text, size_t len)
         size_t used = 0;
 
         for (size_t i = 0; out && i < len; i++) {
-                if (text[i] == '\\' && i + 3 < len) {
+                if (is_escape(text + i, len - i)) {
                         out[used++] = (char)((text[i + 1] - '0') << 6 | (text[i + 2] - '0') << 3 | (text[i + 3] - '0'));
                         i += 3;
                 } else {
