@@ -7,10 +7,10 @@
  */
 #include "sandbox/environment.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "plan/request.h"
+#include "secret/bind.h"
 
 static const char *
 host_value(char *const *host, const char *name)
@@ -83,20 +83,14 @@ set_passthrough(struct arena *arena, const struct environment_request *r, struct
 static int
 set_secrets(struct arena *arena, const struct environment_request *r, struct environment *env, struct error *e)
 {
-        const struct host_inventory *inventory = r->spec->env.auth_ref ? host_rules_inventory(r->rules, r->spec->env.auth_ref) : NULL;
+        const struct secret_bound *bound;
+        size_t count;
 
-        for (size_t i = 0; i < r->spec->env.auth_count; i++) {
-                const char *name = r->spec->env.auth[i].name;
-                const char *slug = inventory ? host_inventory_slug(inventory, arena, name) : NULL;
-                char path[64];
-                const char *value;
-
-                (void)snprintf(path, sizeof path, "env/auth/state/env/%zu", i);
-                if (!slug)
-                        return fail_at(e, ERROR_AUTH_UNRESOLVABLE, path, "no_slug", "%.128s stands for no secret that is declared", name);
-                if (secret_value_find(r->secrets, slug, path, &value, e) < 0 || set(arena, env, name, value, e) < 0)
+        if (secret_bind(arena, &r->spec->env, r->rules, r->secrets, &bound, &count, e) < 0)
+                return -1;
+        for (size_t i = 0; i < count; i++)
+                if (set(arena, env, bound[i].name, bound[i].value, e) < 0)
                         return -1;
-        }
         return 0;
 }
 
