@@ -1,0 +1,107 @@
+/* event/outcome_test.c - what event/outcome.h promises. */
+#include "event/outcome.h"
+#include "base/unit.h"
+
+#include <string.h>
+
+struct word_row {
+        enum outcome_word word;
+        const char *name;
+        enum error_code error;
+        int status;                    /* -1: the command's own */
+};
+
+static const struct word_row words[] = {
+        { OUTCOME_EXITED, "exited", ERROR_NONE, -1 },
+        { OUTCOME_SIGNALED, "signaled", ERROR_NONE, -1 },
+        { OUTCOME_TIMED_OUT, "timed_out", ERROR_TIMEOUT, 124 },
+        { OUTCOME_OOM_KILLED, "oom_killed", ERROR_OOM, 137 },
+        { OUTCOME_CPU_LIMIT, "cpu_limit", ERROR_CPU_LIMIT, 137 },
+        { OUTCOME_KILLED, "killed", ERROR_NONE, 137 },
+        { OUTCOME_POLICY_KILLED, "policy_killed", ERROR_STORAGE_FULL, 137 },
+        { OUTCOME_LOST, "lost", ERROR_BACKEND_FAILED, 125 },
+};
+
+static void
+every_word_says_the_same_everywhere(void **state)
+{
+        (void)state;
+        assert_int_equal(sizeof words / sizeof *words, OUTCOME_MAX);
+        for (size_t i = 0; i < OUTCOME_MAX; i++) {
+                assert_int_equal(words[i].word, i);
+                assert_string_equal(outcome_name(words[i].word), words[i].name);
+                assert_true(strlen(outcome_help(words[i].word)) > 10);
+                assert_int_equal(outcome_error(words[i].word), words[i].error);
+                assert_int_equal(outcome_word_status(words[i].word), words[i].status);
+                for (size_t k = 0; k < i; k++)
+                        assert_string_not_equal(words[k].name, words[i].name);
+        }
+}
+
+static const struct { struct outcome outcome; int status; } statuses[] = {
+        { { .word = OUTCOME_EXITED, .exit_code = 0 }, 0 },
+        { { .word = OUTCOME_EXITED, .exit_code = 255 }, 255 },
+        { { .word = OUTCOME_SIGNALED, .exit_code = -1, .signal = 1 }, 129 },
+        { { .word = OUTCOME_SIGNALED, .exit_code = -1, .signal = 9 }, 137 },
+        { { .word = OUTCOME_SIGNALED, .exit_code = -1, .signal = 64 }, 192 },
+        { { .word = OUTCOME_TIMED_OUT, .exit_code = -1, .signal = 9 }, 124 },
+        { { .word = OUTCOME_OOM_KILLED, .exit_code = -1, .signal = 9 }, 137 },
+        { { .word = OUTCOME_CPU_LIMIT, .exit_code = -1, .signal = 24 }, 137 },
+        { { .word = OUTCOME_KILLED, .exit_code = -1 }, 137 },
+        { { .word = OUTCOME_POLICY_KILLED, .exit_code = -1 }, 137 },
+        { { .word = OUTCOME_LOST, .exit_code = -1 }, 125 },
+};
+
+static void
+a_status_is_the_commands_own_or_the_words(void **state)
+{
+        (void)state;
+        for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+                if (outcome_status(&statuses[i].outcome) != statuses[i].status)
+                        fail_msg("row %zu: %d, not %d", i, outcome_status(&statuses[i].outcome), statuses[i].status);
+}
+
+static const struct { struct outcome outcome; const char *text; } texts[] = {
+        { { .word = OUTCOME_EXITED, .exit_code = 3, .duration_ms = 7, .cpu_ms = 5, .memory_peak_kb = 1024, .stdout_bytes = 10,
+            .stderr_bytes = 2, .dropped_bytes = 1 },
+          "{\"event\":\"exited\",\"exit_code\":3,\"signal\":null,\"timed_out\":false,\"oom_killed\":false,\"duration_ms\":7,"
+          "\"cpu_ms\":5,\"memory_peak_kb\":1024,\"stdout_bytes\":10,\"stderr_bytes\":2,\"dropped_bytes\":1}" },
+        { { .word = OUTCOME_SIGNALED, .exit_code = -1, .signal = 11 },
+          "{\"event\":\"signaled\",\"exit_code\":null,\"signal\":11,\"timed_out\":false,\"oom_killed\":false,\"duration_ms\":0,"
+          "\"cpu_ms\":0,\"memory_peak_kb\":0,\"stdout_bytes\":0,\"stderr_bytes\":0,\"dropped_bytes\":0}" },
+        { { .word = OUTCOME_TIMED_OUT, .exit_code = -1, .duration_ms = 30000 },
+          "{\"event\":\"timed_out\",\"exit_code\":null,\"signal\":null,\"timed_out\":true,\"oom_killed\":false,\"duration_ms\":30000,"
+          "\"cpu_ms\":0,\"memory_peak_kb\":0,\"stdout_bytes\":0,\"stderr_bytes\":0,\"dropped_bytes\":0}" },
+        { { .word = OUTCOME_OOM_KILLED, .exit_code = -1 },
+          "{\"event\":\"oom_killed\",\"exit_code\":null,\"signal\":null,\"timed_out\":false,\"oom_killed\":true,\"duration_ms\":0,"
+          "\"cpu_ms\":0,\"memory_peak_kb\":0,\"stdout_bytes\":0,\"stderr_bytes\":0,\"dropped_bytes\":0}" },
+};
+
+static void
+an_outcome_writes_all_its_members(void **state)
+{
+        (void)state;
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+                struct json_writer w;
+
+                json_init(&w, false);
+                json_open_map(&w);
+                outcome_write(&w, &texts[i].outcome);
+                json_close_map(&w);
+                assert_false(w.is_broken);
+                assert_string_equal(w.text, texts[i].text);
+                json_fini(&w);
+        }
+}
+
+int
+main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(every_word_says_the_same_everywhere),
+                cmocka_unit_test(a_status_is_the_commands_own_or_the_words),
+                cmocka_unit_test(an_outcome_writes_all_its_members),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
