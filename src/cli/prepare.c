@@ -27,20 +27,23 @@ enum { RESERVED_FIRST = 1900000000, RESERVED_COUNT = 65536 };
 
 /* -- options -------------------------------------------------------------------------------------------------- */
 
+enum word_kind { WORD_TEXT, WORD_FLAG, WORD_LIST };
+
 struct word_row {
         const char *name, *other;      /* "--file", "-f" */
         size_t offset;
-        bool is_flag;
+        enum word_kind kind;
 };
 
 static const struct word_row words[] = {
-        { "--file", "-f", offsetof(struct prepare_options, file), false },
-        { "--workspace", "-w", offsetof(struct prepare_options, workspace), false },
-        { "--host", NULL, offsetof(struct prepare_options, host_file), false },
-        { "--timeout", NULL, offsetof(struct prepare_options, timeout), false },
-        { "--tty", "-t", offsetof(struct prepare_options, wants_terminal), true },
-        { "--json", NULL, offsetof(struct prepare_options, is_json), true },
-        { "--raw", NULL, offsetof(struct prepare_options, is_raw), true },
+        { "--file", "-f", offsetof(struct prepare_options, file), WORD_TEXT },
+        { "--workspace", "-w", offsetof(struct prepare_options, workspace), WORD_TEXT },
+        { "--host", NULL, offsetof(struct prepare_options, host_file), WORD_TEXT },
+        { "--env", "-e", 0, WORD_LIST },
+        { "--timeout", NULL, offsetof(struct prepare_options, timeout), WORD_TEXT },
+        { "--tty", "-t", offsetof(struct prepare_options, wants_terminal), WORD_FLAG },
+        { "--json", NULL, offsetof(struct prepare_options, is_json), WORD_FLAG },
+        { "--raw", NULL, offsetof(struct prepare_options, is_raw), WORD_FLAG },
 };
 
 static const struct word_row *
@@ -69,17 +72,16 @@ read_option(char **argv, int argc, int *at, struct prepare_options *o, struct er
         const char *arg = argv[*at];
         const char *equals = strncmp(arg, "--", 2) == 0 ? strchr(arg, '=') : NULL;
         size_t len = equals ? (size_t)(equals - arg) : strlen(arg);
-        bool is_extra = (len == 2 && strncmp(arg, "-e", 2) == 0) || (len == 5 && strncmp(arg, "--env", 5) == 0);
         const struct word_row *row = find_word(arg, len);
         const char *value = equals ? equals + 1 : NULL;
 
-        if (!row && !is_extra) {
+        if (!row) {
                 (void)fail(e, ERROR_INVALID_ARGUMENT, "there is no option %.64s; put -- before a command that starts with a dash", arg);
                 error_hint(e, "`carrel help %.16s` shows the options.", argv[0]);
                 return -1;
         }
         (*at)++;
-        if (row && row->is_flag) {
+        if (row->kind == WORD_FLAG) {
                 *(bool *)((char *)o + row->offset) = true;
                 return value ? fail(e, ERROR_INVALID_ARGUMENT, "%s takes no value", row->name) : 0;
         }
@@ -87,7 +89,7 @@ read_option(char **argv, int argc, int *at, struct prepare_options *o, struct er
                 value = argv[(*at)++];
         if (!value)
                 return fail(e, ERROR_INVALID_ARGUMENT, "%.64s needs a value", arg);
-        if (is_extra)
+        if (row->kind == WORD_LIST)
                 return add_extra(o, value, e);
         *(const char **)((char *)o + row->offset) = value;
         return 0;

@@ -12,7 +12,7 @@
 static void
 man_text(FILE *out, const char *text)
 {
-        for (; *text != '\0'; text++) {
+        for (; text && *text != '\0'; text++) {
                 if (*text == '`') {
                         (void)fputc('*', out);
                         continue;

@@ -127,11 +127,11 @@ line(char *out, size_t room, size_t index, const struct step *s)
 const char *
 plan_text(struct arena *arena, const struct plan *plan)
 {
+        char none[1], *text;               /* the first round only measures */
         size_t len = 1, used = 0;
-        char *text;
 
         for (size_t i = 0; i < plan->step_count; i++)
-                len += line(NULL, 0, i, &plan->steps[i]);
+                len += line(none, sizeof none, i, &plan->steps[i]);
         text = arena_alloc(arena, len);
         for (size_t i = 0; text && i < plan->step_count; i++)
                 used += line(text + used, len - used, i, &plan->steps[i]);

@@ -144,7 +144,7 @@ find(struct arena *arena, const char *file, const char *root,
      struct error *e)
 {
         const char **found = arena_array(arena, const char *, FOUND_MAX + 1);
-        char *text;
+        char *text = NULL;
 
         if (!found || read_all(file, &text, e) < 0)
                 return found ? -1 : fail(e, ERROR_NO_MEMORY, "no memory to look beneath a mount");

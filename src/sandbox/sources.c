@@ -304,7 +304,7 @@ add_disk(const struct opening *o, const struct plan_source *source, struct error
 static int
 add_mount(struct opening *o, const char *named, const char *at, bool is_read_only, bool is_tool, struct error *e)
 {
-        struct plan_source *source;
+        struct plan_source *source = NULL;
         int fd, index = (int)o->s->count;
 
         if (open_path(o, named, &fd, e) < 0 || add_source(o, fd, &source, e) < 0)

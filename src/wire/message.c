@@ -24,6 +24,8 @@ attach(struct msghdr *msg, union control *control, const int *fds, size_t fd_cou
         msg->msg_control = control->bytes;
         msg->msg_controllen = (__typeof__(msg->msg_controllen))CMSG_SPACE(sizeof(int) * fd_count);   /* its type differs by C library */
         c = CMSG_FIRSTHDR(msg);
+        if (!c)                    /* there is room for one, and only an analyzer doubts it */
+                return;
         c->cmsg_level = SOL_SOCKET;
         c->cmsg_type = SCM_RIGHTS;
         c->cmsg_len = (__typeof__(c->cmsg_len))CMSG_LEN(sizeof(int) * fd_count);
