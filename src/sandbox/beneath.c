@@ -69,7 +69,7 @@ relative(const char *path, const char *root)
 static const char *
 next_line(const char *line)
 {
-        const char *end = strchr(line, '\n');
+        const char *end = line ? strchr(line, '\n') : NULL;
 
         return end ? end + 1 : NULL;
 }

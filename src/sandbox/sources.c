@@ -305,9 +305,9 @@ static int
 add_mount(struct opening *o, const char *named, const char *at, bool is_read_only, bool is_tool, struct error *e)
 {
         struct plan_source *source = NULL;
-        int fd, index = (int)o->s->count;
+        int fd = -1, index = (int)o->s->count;
 
-        if (open_path(o, named, &fd, e) < 0 || add_source(o, fd, &source, e) < 0)
+        if (open_path(o, named, &fd, e) < 0 || add_source(o, fd, &source, e) < 0 || !source)
                 return -1;
         if (judge_again(o, source, named, is_tool ? &o->rules->tool_roots : &o->rules->mount_roots, e) < 0)
                 return -1;

@@ -18,10 +18,7 @@ enum { IMAGE_FD_FIRST = 10 };
 #define MFD_EXEC 0x0010U
 #endif
 
-#ifndef CARREL_INIT_PATH               /* the build names the program; an analyzer does not */
-#define CARREL_INIT_PATH "/dev/null"
-#endif
-
+#ifdef CARREL_INIT_PATH                /* the build names the program; an analyzer does not, and never links */
 __asm__(".section .rodata.carrel_init, \"a\"\n"
         ".balign 16\n"
         ".global carrel_init_start\n"
@@ -31,6 +28,7 @@ __asm__(".section .rodata.carrel_init, \"a\"\n"
         "carrel_init_end:\n"
         ".byte 0\n"
         ".previous\n");
+#endif
 
 extern const unsigned char carrel_init_start[], carrel_init_end[];
 
