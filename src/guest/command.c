@@ -64,6 +64,8 @@ command_read(const struct wire_message *m, char *body, char **pointers, size_t r
                         ret->path = at + used + 5;
                 used += strlen(at + used) + 1;
         }
+        if (used != ret->head.strings_len)
+                return -EPROTO;
         ret->argv[ret->head.argc] = NULL;
         ret->envp[ret->head.envc] = NULL;
         ret->master = -1;
