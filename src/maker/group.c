@@ -80,7 +80,8 @@ group_read(int fd, const char *key)
                         return UINT64_MAX;
                 at++;
         }
-        return strtoull(at + key_len, NULL, 10);
+        at += key_len + (key_len > 0);
+        return *at >= '0' && *at <= '9' ? strtoull(at, NULL, 10) : UINT64_MAX;
 }
 
 static void

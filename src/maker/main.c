@@ -281,7 +281,7 @@ count(const struct host *h, struct wire_box_ended *ended)
 
                 switch (h->watch_kinds[i]) {
                 case WATCH_CPU_NS:        value = group_read(h->watches[i], ""); break;
-                case WATCH_CPU_STAT:      value = group_read(h->watches[i], "usage_usec") * 1000; break;
+                case WATCH_CPU_STAT:      value = group_read(h->watches[i], "usage_usec"); break;
                 case WATCH_OOM_CONTROL:
                 case WATCH_MEMORY_EVENTS: value = group_read(h->watches[i], "oom_kill"); break;
                 default:                  continue;
@@ -290,7 +290,7 @@ count(const struct host *h, struct wire_box_ended *ended)
                         continue;
                 ended->has_usage = 1;
                 if (h->watch_kinds[i] == WATCH_CPU_NS || h->watch_kinds[i] == WATCH_CPU_STAT)
-                        ended->cpu_ns = value;
+                        ended->cpu_ns = h->watch_kinds[i] == WATCH_CPU_STAT ? value * 1000 : value;
                 else
                         ended->oom_kills = value;
         }
