@@ -92,8 +92,11 @@ leap(int root, const char *path, const char *end)
 static int
 reach(int root, const char *path, const char *end)
 {
-        int fd = leap(root, path, end);
+        int fd;
 
+        while (end > path && end[-1] == '/')       /* the two ways would differ on what a last slash asks for */
+                end--;
+        fd = leap(root, path, end);
         return fd == -ENOSYS ? walk(root, path, end) : fd;
 }
 
@@ -108,7 +111,7 @@ place_open_parent(int root, const char *path, const char **ret_name)
 {
         const char *slash = strrchr(path, '/');
 
-        if (!slash || slash[1] == '\0')
+        if (!slash || slash[1] == '\0' || strcmp(slash, "/.") == 0 || strcmp(slash, "/..") == 0)
                 return -EINVAL;
         *ret_name = slash + 1;
         return reach(root, path, slash);
