@@ -91,13 +91,16 @@ has_placeholders(const struct plan_view *view)
         return 0;
 }
 
-/* The directory is locked: nobody can begin to need a placeholder between the look and the removal. */
+/* The directory is locked: nobody can begin to need a placeholder between the look and the removal. Without one nobody is asked. */
 static void
 undo_placeholders(int dir, const char *mine, const struct plan_view *view)
 {
         if (!has_placeholders(view))
                 return;
-        look_around(dir, mine, view);
+        if (dir >= 0)
+                look_around(dir, mine, view);
+        else
+                memset(is_shared, 0, sizeof is_shared);
         for (uint32_t i = view->step_count; i-- > 0;) {
                 struct step s = plan_view_step(view, i);
 
@@ -275,16 +278,16 @@ void
 lease_undo(const struct plan_view *view, const char *path)
 {
         const char *name = "";
-        int dir;
+        int dir = -1;
 
         undo_groups(view);
-        if (!path || !has_placeholders(view))
+        if (!has_placeholders(view))
                 return;
-        dir = open_directory(path, &name);
-        if (dir < 0)
-                return;
+        if (path && (dir = open_directory(path, &name)) < 0)
+                return;                        /* the neighbours cannot be asked: what they may need stays */
         undo_placeholders(dir, name, view);
-        (void)close(dir);
+        if (dir >= 0)
+                (void)close(dir);
 }
 
 void
