@@ -1,0 +1,582 @@
+/* sandbox/sources_test.c - what sandbox/sources.h promises. */
+#include "sandbox/sources.h"
+#include "base/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/scoped.h"
+#include "plan/protect.h"
+#include "text/json.h"
+
+enum { MEMORY_MAX = 4 << 20, MOUNTS_MAX = SOURCES_MAX + 1, PATH_ROOM = 160 };
+
+/* base/ws is the workspace, base/data is what the host permits, base/opt holds tools. */
+struct bench {
+        char base[40], ws[48], data[48], opt[48];
+        struct arena arena;
+        struct spec spec;
+        struct spec_mount mounts[MOUNTS_MAX];
+        struct host_rules *rules;
+        struct sources sources;
+        const char *manifest;
+        struct error e;
+};
+
+static struct bench *b;
+
+static void
+make_directory(const char *name)
+{
+        char path[PATH_ROOM];
+
+        (void)snprintf(path, sizeof path, "%s/%s", b->base, name);
+        assert_int_equal(mkdir(path, 0700), 0);
+}
+
+static void
+make_file(const char *name)
+{
+        char path[PATH_ROOM];
+
+        (void)snprintf(path, sizeof path, "%s/%s", b->base, name);
+        {
+                scoped_fd int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+                assert_true(fd >= 0);
+        }
+}
+
+static void
+make_link(const char *target, const char *name)
+{
+        char path[PATH_ROOM];
+
+        (void)snprintf(path, sizeof path, "%s/%s", b->base, name);
+        assert_int_equal(symlink(target, path), 0);
+}
+
+static int
+bench_open(void **state)
+{
+        static const struct host_ability can;
+
+        (void)state;
+        b = calloc(1, sizeof *b);
+        assert_non_null(b);
+        strcpy(b->base, "/tmp/carrel-sources-XXXXXX");
+        assert_non_null(mkdtemp(b->base));
+        (void)snprintf(b->ws, sizeof b->ws, "%s/ws", b->base);
+        (void)snprintf(b->data, sizeof b->data, "%s/data", b->base);
+        (void)snprintf(b->opt, sizeof b->opt, "%s/opt", b->base);
+        make_directory("ws");
+        make_directory("data");
+        make_directory("opt");
+        arena_init(&b->arena, MEMORY_MAX);
+        assert_int_equal(host_rules_default(&b->arena, &can, "operator://test", &b->rules, &b->e), 0);
+        b->spec.mounts = b->mounts;
+        return 0;
+}
+
+static int
+remove_one(const char *path, const struct stat *st, int kind, struct FTW *where)
+{
+        (void)st, (void)kind, (void)where;
+        return remove(path);
+}
+
+static int
+bench_close(void **state)
+{
+        int result = nftw(b->base, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+
+        (void)state;
+        sources_fini(&b->sources);
+        arena_fini(&b->arena);
+        free(b);
+        return result;
+}
+
+/* A mount of inline storage with this path: relative to the workspace or absolute. "." is the workspace itself. */
+static void
+add_mount(const char *path, bool is_read_only)
+{
+        struct spec_mount *m = &b->mounts[b->spec.mount_count];
+        const char *text = arena_format(&b->arena, "{\"path\": \"%s\"}", path);
+
+        assert_true(b->spec.mount_count < MOUNTS_MAX);
+        *m = (struct spec_mount){ .kind = strcmp(path, ".") == 0 ? SPEC_SOURCE_WORKSPACE : SPEC_SOURCE_INLINE,
+                                  .at = arena_format(&b->arena, "/mnt/%zu", b->spec.mount_count), .is_read_only = is_read_only,
+                                  .place = { 7, 5 } };
+        assert_int_equal(json_read(&b->arena, text, strlen(text), &text_limits_manifest, &m->storage_config, &b->e), 0);
+        b->spec.mount_count++;
+}
+
+static const char *
+in_base(const char *name)
+{
+        return arena_format(&b->arena, "%s/%s", b->base, name);
+}
+
+static void
+permit(struct spec_names *roots, const char *root)
+{
+        const char **items = arena_array(&b->arena, const char *, 1);
+
+        items[0] = root;
+        *roots = (struct spec_names){ items, 1 };
+}
+
+static int
+open_all(void)
+{
+        sources_fini(&b->sources);
+        return sources_open(&b->arena, &b->spec, b->rules, b->ws, b->manifest, false, &b->sources, &b->e);
+}
+
+static void
+opens(void)
+{
+        if (open_all() < 0)
+                fail_msg("%s: %s", b->e.path, b->e.message);
+}
+
+static void
+refuses(enum error_code code, const char *reason, const char *path)
+{
+        if (open_all() == 0)
+                fail_msg("passed: %s at %s", reason, path);
+        if (b->e.code != code || strcmp(b->e.reason, reason) != 0 || strcmp(b->e.path, path) != 0)
+                fail_msg("%s %s at %s: %s", error_wire_name(b->e.code), b->e.reason, b->e.path, b->e.message);
+}
+
+/* Starts over with other mounts, in the same directories. */
+static void
+only_mount(const char *path, bool is_read_only)
+{
+        b->spec.mount_count = 0;
+        add_mount(path, is_read_only);
+}
+
+static const struct plan_protect *
+protect_of(size_t source, const char *path)
+{
+        const struct plan_source *s = &b->sources.items[source];
+
+        for (size_t i = 0; i < s->protect_count; i++)
+                if (strcmp(s->protect[i].path, path) == 0)
+                        return &s->protect[i];
+        return NULL;
+}
+
+/* -- what is opened ------------------------------------------------------------------------------------------- */
+
+static void
+a_mount_is_opened_and_held(void **state)
+{
+        struct stat st, held;
+
+        (void)state;
+        make_directory("data/read");
+        permit(&b->rules->mount_roots, b->data);
+        add_mount(".", false);
+        add_mount(in_base("data/read"), true);
+        opens();
+        assert_int_equal(b->sources.count, 2);
+        assert_int_equal(b->sources.writable_count, 1);
+        assert_int_equal(b->sources.writable[0], b->sources.fds[0]);
+        assert_string_equal(b->sources.items[0].host_path, b->ws);
+        assert_string_equal(b->sources.items[1].host_path, in_base("data/read"));
+        for (size_t i = 0; i < 2; i++) {
+                assert_int_equal(fcntl(b->sources.fds[i], F_GETFD), FD_CLOEXEC);
+                assert_int_equal(fcntl(b->sources.fds[i], F_GETFL) & O_PATH, O_PATH);
+                assert_int_equal(stat(b->sources.items[i].host_path, &st), 0);
+                assert_int_equal(fstat(b->sources.fds[i], &held), 0);
+                assert_true(held.st_ino == st.st_ino && b->sources.items[i].inode == st.st_ino && b->sources.items[i].device == st.st_dev);
+                assert_true(b->sources.items[i].is_directory && b->sources.items[i].owner_uid == st.st_uid);
+                assert_int_equal(b->sources.mounts[i].source, i);
+                assert_string_equal(b->sources.mounts[i].at, b->mounts[i].at);
+                assert_int_equal(b->sources.mounts[i].is_read_only, i == 1);
+                assert_false(b->sources.mounts[i].is_tool);
+        }
+        assert_int_equal(b->sources.items[1].protect_count, 0);      /* what cannot be written needs no protection */
+}
+
+static void
+the_end_closes_everything(void **state)
+{
+        int fd;
+
+        (void)state;
+        add_mount(".", true);
+        opens();
+        fd = b->sources.fds[0];
+        assert_true(fcntl(fd, F_GETFD) >= 0);
+        sources_fini(&b->sources);
+        assert_int_equal(fcntl(fd, F_GETFD), -1);
+        add_mount("missing", true);
+        refuses(ERROR_MOUNT_UNRESOLVABLE, "not_found", "mounts/1/source");
+        assert_int_equal(b->sources.count, 1);         /* what was opened before the failure is still to be ended */
+}
+
+static void
+what_is_not_there_is_told_with_its_place(void **state)
+{
+        (void)state;
+        add_mount(".", true);
+        add_mount("missing", true);
+        refuses(ERROR_MOUNT_UNRESOLVABLE, "not_found", "mounts/1/source");
+        assert_int_equal(b->e.line, 7);
+        assert_int_equal(b->e.column, 5);
+        b->mounts[1] = (struct spec_mount){ .kind = SPEC_SOURCE_REF, .ref = "@nobody/knows", .at = "/x" };
+        refuses(ERROR_MOUNT_UNRESOLVABLE, "not_found", "mounts/1/source");
+        only_mount(".", true);
+        assert_int_equal(sources_open(&b->arena, &b->spec, b->rules, NULL, NULL, false, &b->sources, &b->e), -1);
+        assert_int_equal(b->e.code, ERROR_MOUNT_UNRESOLVABLE);
+        assert_string_equal(b->e.reason, "no_parent_workspace");
+}
+
+static void
+only_directories_and_files_are_sources(void **state)
+{
+        (void)state;
+        assert_int_equal(mkfifo(in_base("ws/fifo"), 0600), 0);
+        make_file("ws/file");
+        only_mount("fifo", true);
+        refuses(ERROR_MOUNT_UNRESOLVABLE, "wrong_kind", "mounts/0/source");
+        permit(&b->rules->mount_roots, "/dev");
+        only_mount("/dev/null", true);
+        refuses(ERROR_MOUNT_UNRESOLVABLE, "wrong_kind", "mounts/0/source");
+        only_mount("file", false);
+        opens();
+        assert_false(b->sources.items[0].is_directory);
+        assert_int_equal(b->sources.items[0].protect_count, 0);
+}
+
+static void
+more_than_there_is_room_for_is_refused(void **state)
+{
+        (void)state;
+        for (size_t i = 0; i < SOURCES_MAX; i++)
+                add_mount(".", true);
+        opens();
+        add_mount(".", true);
+        assert_int_equal(open_all(), -1);
+        assert_int_equal(b->e.code, ERROR_QUOTA_EXCEEDED);
+        assert_int_equal(b->sources.count, SOURCES_MAX);
+}
+
+/* -- links (B14) ---------------------------------------------------------------------------------------------- */
+
+static void
+a_link_may_lead_within_and_never_out(void **state)
+{
+        (void)state;
+        make_directory("ws/inner");
+        make_directory("ws2");
+        make_directory("data/read");
+        make_link("inner", "ws/within");
+        make_link(b->data, "ws/out");
+        make_link("../ws2", "ws/beside");
+        make_link("/", "ws/root");
+        make_link("../ws", "data/to-ws");
+        make_link("read", "data/within");
+        permit(&b->rules->mount_roots, b->data);
+
+        only_mount("inner", true), opens();
+        only_mount("within", true), opens();
+        assert_string_equal(b->sources.items[0].host_path, in_base("ws/inner"));
+        only_mount(in_base("data/within"), true), opens();
+        assert_string_equal(b->sources.items[0].host_path, in_base("data/read"));
+
+        only_mount("out", true), refuses(ERROR_MOUNT_DENIED, "link_leads_out", "mounts/0/source");
+        only_mount("beside", true), refuses(ERROR_MOUNT_DENIED, "link_leads_out", "mounts/0/source");
+        only_mount("root/etc", true), refuses(ERROR_MOUNT_DENIED, "link_leads_out", "mounts/0/source");
+        only_mount("..", true), refuses(ERROR_MOUNT_DENIED, "link_leads_out", "mounts/0/source");
+        only_mount("../ws2", true), refuses(ERROR_MOUNT_DENIED, "link_leads_out", "mounts/0/source");
+        only_mount(in_base("data/to-ws"), true), refuses(ERROR_MOUNT_DENIED, "link_leads_out", "mounts/0/source");
+        only_mount(b->ws, true), refuses(ERROR_MOUNT_DENIED, "link_leads_out", "mounts/0/source");
+}
+
+static void
+what_the_host_named_itself_may_be_a_link(void **state)
+{
+        struct host_mountable libs = { .ref = "@owner/libs", .path = in_base("libs") };
+
+        (void)state;
+        make_directory("elsewhere");
+        make_link("elsewhere", "libs");
+        b->rules->mountables = &libs;
+        b->rules->mountable_count = 1;
+        b->mounts[0] = (struct spec_mount){ .kind = SPEC_SOURCE_REF, .ref = "@owner/libs", .at = "/libs", .is_read_only = true };
+        b->spec.mount_count = 1;
+        opens();
+        assert_string_equal(b->sources.items[0].host_path, in_base("elsewhere"));
+        only_mount(in_base("elsewhere"), true);
+        refuses(ERROR_MOUNT_DENIED, "link_leads_out", "mounts/0/source");
+}
+
+/* -- protected names (B15) ------------------------------------------------------------------------------------ */
+
+static void
+every_name_of_the_table_is_held(void **state)
+{
+        size_t count;
+        const struct protect_row *rows = protect_rows(&count);
+
+        (void)state;
+        make_directory("ws/.git");
+        add_mount(".", false);
+        opens();
+        assert_true(count > 10);
+        assert_int_equal(b->sources.items[0].protect_count, count);
+        assert_true(b->sources.has_placeholders);
+        for (size_t i = 0; i < count; i++) {
+                const struct plan_protect *p = protect_of(0, rows[i].path);
+
+                if (!p || p->state != PROTECT_MISSING || p->wants_directory != rows[i].is_directory || strcmp(p->why, rows[i].why) != 0)
+                        fail_msg("%s is not held", rows[i].path);
+        }
+}
+
+static void
+each_state_is_seen_as_it_is(void **state)
+{
+        const struct timespec times[2] = { { .tv_sec = 1 }, { .tv_sec = PLACEHOLDER_TIME_S } };
+        static const struct { const char *path; enum protect_state state; bool wants_directory; } rows[] = {
+                { ".git", PROTECT_FILE, true },                  /* a worktree's: the whole name is held */
+                { ".bashrc", PROTECT_FILE, false }, { ".claude", PROTECT_DIRECTORY, true }, { ".cursor", PROTECT_FILE, true },
+                { ".profile", PROTECT_DIRECTORY, false }, { ".zshrc", PROTECT_MISSING, false }, { ".envrc", PROTECT_MISSING, false },
+                { ".vscode", PROTECT_MISSING, true },
+        };
+
+        (void)state;
+        make_file("ws/.git");
+        make_file("ws/.bashrc");
+        make_directory("ws/.claude");
+        make_file("ws/.cursor");
+        make_directory("ws/.profile");
+        make_file("ws/.envrc");        /* another sandbox's placeholders: as missing */
+        make_directory("ws/.vscode");
+        assert_int_equal(chmod(in_base("ws/.envrc"), PLACEHOLDER_FILE) + chmod(in_base("ws/.vscode"), PLACEHOLDER_DIRECTORY), 0);
+        assert_int_equal(utimensat(AT_FDCWD, in_base("ws/.envrc"), times, 0) + utimensat(AT_FDCWD, in_base("ws/.vscode"), times, 0), 0);
+        add_mount(".", false);
+        opens();
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+                const struct plan_protect *p = protect_of(0, rows[i].path);
+
+                if (!p || p->state != rows[i].state || p->wants_directory != rows[i].wants_directory)
+                        fail_msg("%s: %s", rows[i].path, p ? "another state" : "not held");
+        }
+        assert_null(protect_of(0, ".git/hooks"));
+        assert_int_equal(chmod(in_base("ws/.vscode"), 0700), 0);
+}
+
+static void
+of_a_missing_way_the_first_piece_is_held_once(void **state)
+{
+        static const char *const more[] = { "deep/er/key", "deep/other" };
+        const struct plan_protect *p;
+        size_t git = 0;
+
+        (void)state;
+        b->spec.carrel.protect = (struct spec_names){ more, 2 };
+        add_mount(".", false);
+        opens();
+        for (size_t i = 0; i < b->sources.items[0].protect_count; i++)
+                git += strncmp(b->sources.items[0].protect[i].path, ".git", 4) == 0;
+        assert_int_equal(git, 1);
+        p = protect_of(0, ".git");
+        assert_true(p && p->state == PROTECT_MISSING && p->wants_directory);
+        p = protect_of(0, "deep");
+        assert_true(p && p->state == PROTECT_MISSING && p->wants_directory);
+
+        make_directory("ws/deep");
+        make_file("ws/deep/other");
+        opens();
+        p = protect_of(0, "deep/er");
+        assert_true(p && p->state == PROTECT_MISSING && p->wants_directory);
+        p = protect_of(0, "deep/other");
+        assert_true(p && p->state == PROTECT_FILE);
+}
+
+static void
+a_protected_link_is_refused_unless_it_is_opened(void **state)
+{
+        static const char *const links[] = { ".bashrc", ".git", ".claude", ".git/hooks" };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+                const char *name = arena_format(&b->arena, "ws/%s", links[i]);
+
+                if (strcmp(links[i], ".git/hooks") == 0)
+                        make_directory("ws/.git");
+                make_link("/etc", name);
+                b->spec.carrel.unprotect = (struct spec_names){ NULL, 0 };
+                only_mount(".", false), refuses(ERROR_MOUNT_DENIED, "protected_symlink", "mounts/0/source");
+                only_mount(".", true), opens();
+                b->spec.carrel.unprotect = (struct spec_names){ &links[i], 1 };
+                only_mount(".", false), opens();
+                assert_null(protect_of(0, links[i]));
+                assert_int_equal(unlink(in_base(name)), 0);
+        }
+}
+
+static void
+what_is_opened_up_is_open_with_all_beneath_it(void **state)
+{
+        static const char *const open[] = { ".git", ".bash" };
+        size_t count;
+
+        (void)state;
+        (void)protect_rows(&count);
+        make_directory("ws/.git");
+        b->spec.carrel.unprotect = (struct spec_names){ open, 2 };
+        add_mount(".", false);
+        opens();
+        assert_null(protect_of(0, ".git/hooks"));
+        assert_null(protect_of(0, ".git/config"));
+        assert_non_null(protect_of(0, ".bashrc"));              /* ".bash" only looks like it */
+        assert_int_equal(b->sources.items[0].protect_count, count - 4);
+}
+
+/* The same names, seen through a mount of a part of the workspace or of what holds it. */
+static void
+a_name_is_held_under_every_mount_that_shows_it(void **state)
+{
+        static const char *const more[] = { "sub/key" };
+
+        (void)state;
+        make_directory("ws/.git");
+        make_directory("ws/.git/hooks");
+        make_directory("ws/.git/hooks/inner");
+        make_directory("ws/sub");
+        make_file("ws/sub/key");
+        make_file("ws/.bashrc");
+        b->spec.carrel.protect = (struct spec_names){ more, 1 };
+        permit(&b->rules->mount_roots, b->base);
+        add_mount(".", false);
+        add_mount("sub", false);
+        add_mount(b->base, false);
+        add_mount(".git", false);
+        opens();
+        assert_int_equal(protect_of(0, "sub/key")->state, PROTECT_FILE);
+        assert_int_equal(protect_of(1, "key")->state, PROTECT_FILE);
+        assert_int_equal(protect_of(2, "ws/sub/key")->state, PROTECT_FILE);
+        assert_int_equal(protect_of(2, "ws/.bashrc")->state, PROTECT_FILE);
+        assert_int_equal(protect_of(2, "ws/.git/hooks")->state, PROTECT_DIRECTORY);
+        assert_int_equal(protect_of(2, "ws/.zshrc")->state, PROTECT_MISSING);
+        assert_int_equal(protect_of(3, "hooks")->state, PROTECT_DIRECTORY);
+        assert_int_equal(protect_of(3, "config")->state, PROTECT_MISSING);
+}
+
+static void
+a_writable_mount_of_a_protected_name_is_refused(void **state)
+{
+        static const char *const parts[] = { ".git/hooks", ".git/hooks/inner", ".bashrc", "SANDBOX.md" };
+
+        (void)state;
+        make_directory("ws/.git");
+        make_directory("ws/.git/hooks");
+        make_directory("ws/.git/hooks/inner");
+        make_file("ws/.bashrc");
+        make_file("ws/SANDBOX.md");
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+                only_mount(parts[i], false), refuses(ERROR_MOUNT_DENIED, "protected", "mounts/0/source");
+                only_mount(parts[i], true), opens();
+        }
+        make_link(".git/hooks", "ws/innocent");
+        only_mount("innocent", false), refuses(ERROR_MOUNT_DENIED, "protected", "mounts/0/source");
+        b->spec.carrel.unprotect = (struct spec_names){ parts, 1 };
+        only_mount(parts[0], false), opens();
+}
+
+static void
+the_manifest_in_force_is_held_wherever_it_lies(void **state)
+{
+        (void)state;
+        make_directory("data/conf");
+        make_file("data/conf/box.yaml");
+        permit(&b->rules->mount_roots, b->data);
+        b->manifest = in_base("data/conf/box.yaml");
+        only_mount(b->data, false), opens();
+        assert_int_equal(protect_of(0, "conf/box.yaml")->state, PROTECT_FILE);
+        only_mount(in_base("data/conf"), false), opens();
+        assert_int_equal(protect_of(0, "box.yaml")->state, PROTECT_FILE);
+        only_mount(b->manifest, false), refuses(ERROR_MOUNT_DENIED, "protected", "mounts/0/source");
+        only_mount(b->manifest, true), opens();
+        b->manifest = in_base("data/con");
+        only_mount(in_base("data/conf"), false), opens();
+        assert_null(protect_of(0, "f"));
+}
+
+/* -- tools ---------------------------------------------------------------------------------------------------- */
+
+static void
+a_tool_is_read_only_at_its_own_path(void **state)
+{
+        const char *const tools[] = { in_base("opt/python") };
+
+        (void)state;
+        make_directory("opt/python");
+        permit(&b->rules->tool_roots, b->opt);
+        b->spec.carrel.tools = (struct spec_names){ tools, 1 };
+        add_mount(".", false);
+        opens();
+        assert_int_equal(b->sources.count, 2);
+        assert_int_equal(b->sources.writable_count, 1);
+        assert_string_equal(b->sources.mounts[1].at, tools[0]);
+        assert_true(b->sources.mounts[1].is_read_only && b->sources.mounts[1].is_tool);
+        assert_int_equal(b->sources.items[1].protect_count, 0);
+}
+
+static void
+a_tool_is_judged_by_where_it_really_is(void **state)
+{
+        const char *tools[1];
+
+        (void)state;
+        make_directory("opt/python");
+        make_link("python", "opt/current");
+        make_link(b->data, "opt/out");
+        permit(&b->rules->tool_roots, b->opt);
+        permit(&b->rules->mount_roots, b->data);         /* what may be mounted is not thereby a tool */
+        b->spec.carrel.tools = (struct spec_names){ tools, 1 };
+        tools[0] = in_base("opt/current"), opens();
+        tools[0] = in_base("opt/out"), refuses(ERROR_MOUNT_DENIED, "link_leads_out", "metadata/carrel/tools/0");
+        tools[0] = b->data, refuses(ERROR_MOUNT_DENIED, "link_leads_out", "metadata/carrel/tools/0");
+        tools[0] = in_base("opt/missing"), refuses(ERROR_MOUNT_UNRESOLVABLE, "not_found", "metadata/carrel/tools/0");
+}
+
+int
+main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, bench_open, bench_close)
+        const struct CMUnitTest tests[] = {
+                CASE(a_mount_is_opened_and_held),
+                CASE(the_end_closes_everything),
+                CASE(what_is_not_there_is_told_with_its_place),
+                CASE(only_directories_and_files_are_sources),
+                CASE(more_than_there_is_room_for_is_refused),
+                CASE(a_link_may_lead_within_and_never_out),
+                CASE(what_the_host_named_itself_may_be_a_link),
+                CASE(every_name_of_the_table_is_held),
+                CASE(each_state_is_seen_as_it_is),
+                CASE(of_a_missing_way_the_first_piece_is_held_once),
+                CASE(a_protected_link_is_refused_unless_it_is_opened),
+                CASE(what_is_opened_up_is_open_with_all_beneath_it),
+                CASE(a_name_is_held_under_every_mount_that_shows_it),
+                CASE(a_writable_mount_of_a_protected_name_is_refused),
+                CASE(the_manifest_in_force_is_held_wherever_it_lies),
+                CASE(a_tool_is_read_only_at_its_own_path),
+                CASE(a_tool_is_judged_by_where_it_really_is),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
