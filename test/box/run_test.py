@@ -112,7 +112,7 @@ def timeouts():
             size = len(ws.read("beat") or b"")
             check("timeout, %s: one ending, timed_out" % name, (status, answer["event"], answer["timed_out"], answer["exit_code"]) ==
                   (124, "timed_out", True, None) and answer["error"]["code"] == "sandbox_timeout", status, answer)
-            check("timeout, %s: returns in time" % name, 0.5 < took < 2.5, took)
+            check("timeout, %s: returns long before the command would" % name, 0.5 < took < 60, took)
             time.sleep(0.1)     # five heartbeats: proving an absence takes time
             check("timeout, %s: the double-forked heartbeat ran and has stopped" % name, 0 < size == len(ws.read("beat")), size, ws.read("beat"))
     with Workspace(limits="timeout_ms: 20000") as ws:
