@@ -68,18 +68,18 @@ host_etc_rows(size_t *ret_count)
         return etc;
 }
 
-/* A directory, or a link with a target short enough to be made again inside. */
+/* A directory, or a link with a target short enough to be made again inside. `ret_mode` is 0 where there is nothing. */
 static bool
-dir_read(const char *path, struct host_dir *ret)
+dir_read(const char *path, struct host_dir *ret, mode_t *ret_mode)
 {
         struct stat st;
         ssize_t len;
 
-        if (lstat(path, &st) < 0)
-                return false;
-        *ret = (struct host_dir){ .path = path, .is_link = S_ISLNK(st.st_mode) };
+        *ret = (struct host_dir){ .path = path };
+        *ret_mode = lstat(path, &st) < 0 ? 0 : st.st_mode;
+        ret->is_link = S_ISLNK(*ret_mode);
         if (!ret->is_link)
-                return S_ISDIR(st.st_mode);
+                return S_ISDIR(*ret_mode);
         len = readlink(path, ret->target, sizeof ret->target);
         if (len <= 0 || (size_t)len >= sizeof ret->target)
                 return false;
@@ -95,10 +95,13 @@ static bool
 etc_read(const char *path, struct host_dir *ret)
 {
         struct stat st;
+        mode_t mode;
 
-        if (dir_read(path, ret) && !ret->is_link)
+        if (dir_read(path, ret, &mode) && !ret->is_link)
                 return true;
-        if (ret->is_link && (strncmp(ret->target, "/usr/", 5) == 0 || strncmp(ret->target, "../usr/", 7) == 0))
+        if (!ret->is_link)
+                return S_ISREG(mode);
+        if (strncmp(ret->target, "/usr/", 5) == 0 || strncmp(ret->target, "../usr/", 7) == 0)
                 return strstr(ret->target + 4, "..") == NULL;
         ret->is_link = false;
         return stat(path, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
@@ -107,9 +110,11 @@ etc_read(const char *path, struct host_dir *ret)
 void
 host_places_read(struct host_facts *ret)
 {
+        mode_t mode;
+
         ret->dir_count = ret->etc_count = 0;
         for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
-                if (dir_read(dirs[i].path, &ret->dirs[ret->dir_count]))
+                if (dir_read(dirs[i].path, &ret->dirs[ret->dir_count], &mode))
                         ret->dir_count++;
         for (size_t i = 0; i < sizeof etc / sizeof *etc; i++)
                 if (etc_read(etc[i].path, &ret->etc[ret->etc_count]))
