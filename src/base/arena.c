@@ -3,6 +3,7 @@
  *
  * Room: base (words). Touches: mem.
  * Theory: a list of chunks, the newest first; each allocation is cut from the newest or opens another.
+ * A first chunk may be lent (a program's own zeroed memory: nothing to ask the kernel for, and no page touched unused).
  * Chunks start small, because a sandbox file is a few hundred bytes and an untouched page costs nothing.
  */
 #include "base/arena.h"
@@ -18,6 +19,7 @@ struct arena_chunk {
         struct arena_chunk *next;
         size_t used;
         size_t len;
+        bool is_borrowed;
         _Alignas(16) unsigned char bytes[];
 };
 
@@ -25,6 +27,17 @@ void
 arena_init(struct arena *a, size_t limit)
 {
         *a = (struct arena){ .limit = limit };
+}
+
+void
+arena_init_in(struct arena *a, size_t limit, void *memory, size_t len)
+{
+        struct arena_chunk *chunk = memory;
+
+        arena_init(a, limit);
+        chunk->len = len - sizeof *chunk;
+        chunk->is_borrowed = true;
+        a->chunks = chunk;
 }
 
 void
@@ -36,7 +49,8 @@ arena_fini(struct arena *a)
                 return;
         for (chunk = a->chunks; chunk; chunk = next) {
                 next = chunk->next;
-                free(chunk);
+                if (!chunk->is_borrowed)
+                        free(chunk);
         }
         *a = (struct arena){ 0 };
 }

@@ -24,6 +24,9 @@ struct arena {
 /* An empty arena that hands out at most `limit` bytes. Nothing is allocated before the first use. */
 void arena_init(struct arena *a, size_t limit);
 
+/* The same, but its first `len` bytes (at least 64, less a small head) lie in `memory`: borrowed, zeroed, aligned to 16. */
+void arena_init_in(struct arena *a, size_t limit, void *memory, size_t len);
+
 /* Gives everything back. Accepts NULL and an arena that was only zeroed. */
 void arena_fini(struct arena *a);
 

@@ -23,6 +23,27 @@ gives_zeroed_aligned_memory(void **state)
         arena_fini(&a);
 }
 
+/* Nothing that is lent is freed, and what does not fit is found elsewhere. */
+static void
+begins_in_memory_that_is_lent(void **state)
+{
+        static _Alignas(16) unsigned char room[256];
+        struct arena a;
+        unsigned char *inside, *outside;
+
+        (void)state;
+        arena_init_in(&a, 1 << 20, room, sizeof room);
+        inside = arena_alloc(&a, 100);
+        outside = arena_alloc(&a, 200);
+        assert_true(inside > room && inside + 100 <= room + sizeof room);
+        assert_int_equal((uintptr_t)inside % 16, 0);
+        assert_non_null(outside);
+        assert_true(outside + 200 <= room || outside >= room + sizeof room);
+        memset(outside, 0xff, 200);
+        arena_fini(&a);
+        assert_null(a.chunks);
+}
+
 static void
 stops_at_its_limit_for_good(void **state)
 {
@@ -60,6 +81,7 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(gives_zeroed_aligned_memory),
+                cmocka_unit_test(begins_in_memory_that_is_lent),
                 cmocka_unit_test(stops_at_its_limit_for_good),
                 cmocka_unit_test(copies_bytes_and_formats),
         };

@@ -31,7 +31,7 @@ int
 cmd_plan(int argc, char **argv)
 {
         struct prepare_options o;
-        struct prepared p;
+        static struct prepared p;
         struct error e;
         int status;
 

@@ -47,7 +47,10 @@ int prepare_options_read(int argc, char **argv, struct prepare_options *ret, str
 /* Milliseconds in "1500ms", "30s", "5m", "2h" or "30" (seconds). Errors: ERROR_INVALID_ARGUMENT. */
 int prepare_duration_read(const char *text, uint64_t *ret_ms, struct error *e);
 
-/* Looks at the host; before privileges are let go, because the facts say what the maker will have. Errors: as host_facts_read(). */
+/*
+ * Looks at the host; before privileges are let go, because the facts say what the maker will have.
+ * `p` is zeroed; once in a process. Errors: as host_facts_read().
+ */
 int prepared_init(struct prepared *p, struct error *e);
 
 /*

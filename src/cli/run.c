@@ -214,7 +214,7 @@ int
 cmd_run(int argc, char **argv)
 {
         struct prepare_options o;
-        struct prepared p;
+        static struct prepared p;              /* large, and zero where nobody writes */
         struct run_result result;
         struct error e;
         int status;
