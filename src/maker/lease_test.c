@@ -30,7 +30,7 @@ static int
 bench_open(void **state)
 {
         (void)state;
-        strcpy(b.base, "/tmp/carrel-lease-XXXXXX");
+        (void)snprintf(b.base, sizeof b.base, "%s", "/tmp/carrel-lease-XXXXXX");
         if (!mkdtemp(b.base))
                 return -1;
         (void)snprintf(b.run, sizeof b.run, "%s/run", b.base);
@@ -315,11 +315,11 @@ a_neighbours_name_elsewhere_holds_nothing(void **state)
 
         (void)state;
         (void)snprintf(elsewhere, sizeof elsewhere, "%s", b.work);
-        strcpy(b.work, b.base);
+        (void)snprintf(b.work, sizeof b.work, "%s", b.base);
         pack_plan(".bashrc", NULL, false);
         live = lease_open(in(b.run, "live.lease"), b.plan, b.plan_len);
         assert_true(live >= 0);
-        strcpy(b.work, elsewhere);
+        (void)snprintf(b.work, sizeof b.work, "%s", elsewhere);
         pack_plan(".bashrc", NULL, false);
         do_plan();
         leave("dead.lease", b.plan, b.plan_len);

@@ -24,8 +24,8 @@ static int
 bench_open(void **state)
 {
         (void)state;
-        strcpy(b.path, "/tmp/carrel-holder-XXXXXX");
-        strcpy(b.outside, "/tmp/carrel-holder-XXXXXX");
+        (void)snprintf(b.path, sizeof b.path, "%s", "/tmp/carrel-holder-XXXXXX");
+        (void)snprintf(b.outside, sizeof b.outside, "%s", "/tmp/carrel-holder-XXXXXX");
         if (!mkdtemp(b.path) || !mkdtemp(b.outside))
                 return -1;
         b.source = open(b.path, O_PATH | O_DIRECTORY | O_CLOEXEC);

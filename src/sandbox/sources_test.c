@@ -70,7 +70,7 @@ bench_open(void **state)
         (void)state;
         b = calloc(1, sizeof *b);
         assert_non_null(b);
-        strcpy(b->base, "/tmp/carrel-sources-XXXXXX");
+        (void)snprintf(b->base, sizeof b->base, "%s", "/tmp/carrel-sources-XXXXXX");
         assert_non_null(mkdtemp(b->base));
         (void)snprintf(b->ws, sizeof b->ws, "%s/ws", b->base);
         (void)snprintf(b->data, sizeof b->data, "%s/data", b->base);
