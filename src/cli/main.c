@@ -137,8 +137,18 @@ cmd_version(int argc, char **argv)
         return 0;
 }
 
-int
-main(int argc, char **argv)
+/* What was printed must have arrived; both are asked, because C libraries differ in which of them remembers. */
+static int
+printed(int status)
+{
+        if (fflush(stdout) == 0 && !ferror(stdout))
+                return status;
+        (void)fputs("carrel: standard output could not be written\nNext: free some disk space, or write elsewhere.\n", stderr);
+        return 125;
+}
+
+static int
+dispatch(int argc, char **argv)
 {
         const struct command *c;
 
@@ -158,4 +168,10 @@ main(int argc, char **argv)
                 return 0;
         }
         return c->run(argc - 1, argv + 1);
+}
+
+int
+main(int argc, char **argv)
+{
+        return printed(dispatch(argc, argv));
 }

@@ -67,7 +67,7 @@ static const struct host_try tries[] = {
           false },
         { "limit_swap", "swap counts towards limits.memory_mb", HOST_NEED_LIMIT, attempt_swap,
           "swapaccount=1 on the kernel's command line, or run without swap: sudo swapoff -a", false },
-        { "limit_pids", "number of processes", HOST_NEED_LIMIT, attempt_pids,
+        { "limit_pids", "number of processes by group; else by the box's own user namespace", HOST_NEED_EXTRA, attempt_pids,
           "systemd-run --user --scope -p Delegate=yes carrel ...", false },
         { "limit_cpu", "CPU share in millicores", HOST_NEED_LIMIT, attempt_cpu,
           "delegate cpu: Delegate=cpu memory pids in user@.service (systemctl edit user@.service), and a kernel with "
