@@ -39,6 +39,30 @@ def end():
     sys.exit(0 if all(results) else 1)
 
 
+class Tap:
+    """The same lines, for a program that counts for itself."""
+
+    def __init__(self):
+        self.count = 0
+        self.failed = 0
+
+    def ok(self, is_ok, name, *why):
+        self.count += 1
+        self.failed += not is_ok
+        print(("ok" if is_ok else "not ok"), self.count, "-", name)
+        if not is_ok:
+            for line in why:
+                print("#", str(line).replace("\n", "\n# "))
+
+    def skip(self, name, why):
+        self.count += 1
+        print("ok", self.count, "-", name, "# SKIP", why)
+
+    def end(self):
+        print("1..%d" % self.count)
+        return 1 if self.failed else 0
+
+
 def manifest(limits="", carrel="", more="", mounts="mounts: [{source: workspace, at: /workspace}]\n"):
     """A SANDBOX.md: `limits` and `carrel` are flow maps without braces, `more` whole lines."""
     return ("---\nschema: sandbox/v1\nid: '@test/box'\nversion: 1.0.0\nprovider: local\nconfig: {}\nlimits: {%s}\n%s%s"

@@ -14,30 +14,10 @@ import subprocess
 import sys
 import tempfile
 
+from box_rig import Tap
+
 GOOD = "---\nschema: sandbox/v1\nid: '@a/b'\nversion: 1.0.0\nprovider: local\nconfig: {}\n%s---\n"
 CONTROLS = [chr(c) for c in range(0x20) if chr(c) != "\n"] + ["\x7f", "\x9b", "\u202e", "\u200b"]
-
-
-class Tap:
-    def __init__(self):
-        self.count = 0
-        self.failed = 0
-
-    def ok(self, is_ok, name, *why):
-        self.count += 1
-        self.failed += not is_ok
-        print(("ok" if is_ok else "not ok"), self.count, "-", name)
-        if not is_ok:
-            for line in why:
-                print("#", str(line).replace("\n", "\n# "))
-
-    def skip(self, name, why):
-        self.count += 1
-        print("ok", self.count, "-", name, "# SKIP", why)
-
-    def end(self):
-        print("1..%d" % self.count)
-        return 1 if self.failed else 0
 
 
 class Carrel:

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 
+from box_rig import Tap
+
 NAMESPACED = ["user_namespace", "mount_namespace", "pid_namespace", "ipc_namespace", "uts_namespace",
               "cgroup_namespace", "net_namespace", "loopback", "fresh_proc", "pivot_root", "tmpfs", "mount_api",
               "devpts", "overlay"]
@@ -39,28 +41,6 @@ CASES = [
     (["cgroup"], LIMITS),
     (["openat2", "close_range", "clone3"], ["openat2", "close_range", "clone3"]),
 ]
-
-
-class Tap:
-    def __init__(self):
-        self.count = 0
-        self.failed = 0
-
-    def ok(self, is_ok, name, *why):
-        self.count += 1
-        self.failed += not is_ok
-        print(("ok" if is_ok else "not ok"), self.count, "-", name)
-        if not is_ok:
-            for line in why:
-                print("#", str(line).replace("\n", "\n# "))
-
-    def skip(self, name, why):
-        self.count += 1
-        print("ok", self.count, "-", name, "# SKIP", why)
-
-    def end(self):
-        print("1..%d" % self.count)
-        return 1 if self.failed else 0
 
 
 def run(command):
