@@ -3,12 +3,13 @@
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "box"))
-from box_rig import Workspace, check, end, has_layers, need_programs, report  # noqa: E402
+from box_rig import LAYERS, ROOT, Workspace, check, end, has_layers, need_programs, report  # noqa: E402
 
 MIB = 1 << 20
 OUTER = None
@@ -63,19 +64,60 @@ def tasks():
         p.stdout.close()
 
 
+TOUCH = "b=bytearray(128<<20)\nfor i in range(0,len(b),4096): b[i]=1"
+MEMFD = "import os\nfd=os.memfd_create('x')\nfor i in range(128): os.write(fd,bytes(1<<20))\nprint('all')"
+SHM = "import ctypes\nl=ctypes.CDLL(None,use_errno=True)\nl.shmat.restype=ctypes.c_void_p\ni=l.shmget(0,128<<20,0o1600)\na=l.shmat(i,None,0)\n" \
+      "l.shmctl(i,0,None)\nctypes.memset(a,1,128<<20)\nprint('all')"
+# 24 MiB into each; says how many found room.
+FILL = "import os\nt=0\nfor i,d in enumerate(('/tmp','/run','/dev/shm',os.environ['HOME'],'/var/tmp')):\n  try:\n    with open('%s/f%d'%(d,i),'wb',0) as f:\n" \
+       "      for _ in range(24): t+=f.write(bytes(1<<20))>>20\n  except OSError: pass\nprint(t)"
+INODES = "n=0\nd=%r\ntry:\n  while n<%d: open('%%s/%%d'%%(d,n),'w').close(); n+=1\nexcept OSError as e: print(n,e.errno)\nelse: print(n,0)"
+
+
 def memory():
     with Workspace(limits="memory_mb: 64, timeout_ms: 20000", carrel="limits: {pids: 40}") as ws:
-        status, answer = ws.json(["python3", "-c", "b=bytearray(128<<20)\nfor i in range(0,len(b),4096): b[i]=1"])
+        status, answer = ws.json(["python3", "-c", TOUCH])
         unheld = is_unheld(answer, "memory_mb")
         check("D02: twice the memory: oom_killed, or a warning by name", unheld if status == 0 else (status, answer["event"]) == (137, "oom_killed"), status, answer)
         if has_layers() and not unheld:
-            check("D02: (control) with limits off it ends well", ws.without("limits", ["python3", "-c", "b=bytearray(128<<20)"]).returncode == 0)
-        for place in ("/tmp", "/dev/shm", "/dev", "/run", "/home", "/"):
-            done = ws.python("import sys\nn=0\ntry:\n  f=open(%r+'/fill','wb')\n  while n<1200: f.write(bytes(1<<20)); n+=1\nexcept OSError as e: print(n,e.errno)\nelse: print(n,0)" % place)
-            words = done.stdout.split()
-            check("D03: %s cannot be filled without end" % place, done.returncode == 137 or (len(words) == 2 and words[1] in (b"28", b"30", b"13", b"2")), done)
+            check("D02: (control) with limits off it ends well", ws.without("limits", ["python3", "-c", TOUCH]).returncode == 0)
+        for name, script in (("a memfd", MEMFD), ("shared memory", SHM)):
+            status, answer = ws.json(["python3", "-c", script])
+            check("D03: %s is counted as memory" % name, is_unheld(answer, "memory_mb") if status == 0 else (status, answer["event"]) == (137, "oom_killed"), status, answer)
+            if has_layers() and not unheld:
+                done = ws.without("limits", ["python3", "-c", script])
+                check("D03: (control) with limits off %s holds twice as much" % name, done.stdout == b"all\n", done)
         done = ws.sh("head -c 268435456 /dev/zero > /workspace/big && cat /workspace/big | wc -c; rm /workspace/big")
         check("D05: a file four times the memory is no failure", done.returncode == 0 and done.stdout.strip() == b"268435456", done)
+        if not unheld:
+            status, answer = ws.json(["python3", "-c", MEMFD.replace("range(128)", "range(256)")])
+            check("D05: (control) as many bytes that are memory are one", answer["event"] == "oom_killed", status, answer)
+
+
+def places():
+    with Workspace(carrel="limits: {disk_mb: 32}") as ws:
+        total = filled(ws.python(FILL))
+        check("D03: all private places together hold disk_mb", 24 <= total <= 32, total)
+        for place in ("/dev", "/", "/etc", "/usr", "/proc", "/sys"):
+            done = ws.python("try: open(%r+'/fill','wb'); print('open')\nexcept OSError as e: print(e.errno)" % place)
+            check("D03: %s takes no file" % place, done.stdout.strip() in (b"30", b"13", b"2", b"1"), done)
+        done = ws.python(INODES % ("/tmp", 100000))
+        count, code = done.stdout.split()
+        check("D06: files without bytes end too", int(count) < 70000 and code == b"28", done)
+        done = ws.sh("for i in 1 2; do : > /workspace/f$i; done; : > /tmp/one")
+        check("D06: ... and the next sandbox begins with all of them", done.returncode == 0, done)
+        if has_layers():
+            total = filled(ws.without("size", ["python3", "-c", FILL]))
+            check("D03: (control) with size off they hold all they are given", total == 120, total)
+        outside = os.path.join(ws.folder, "many")
+        os.mkdir(outside)
+        done = subprocess.run(["python3", "-c", INODES % (outside, 70000)], stdout=subprocess.PIPE, timeout=60, check=False)
+        check("D06: (control) outside there are more", done.stdout.split() == [b"70000", b"0"], done)
+
+
+def filled(done):
+    words = done.stdout.split()
+    return int(words[-1]) if words else -1
 
 
 def descriptors():
@@ -86,36 +128,127 @@ def descriptors():
         if has_layers():
             done = ws.without("rlimits", ["python3", "-c", "import os\nfor i in range(150): os.open('/dev/null',0)\nprint('more')"])
             check("D07: (control) with rlimits off there are more", b"more" in done.stdout, done)
-    with Workspace(carrel="limits: {cpu_millicores: 500}") as ws:
-        status, answer = ws.json(["python3", "-c", "import time\nt=time.monotonic()\nwhile time.monotonic()-t<1: pass"])
+
+
+SPIN = "import os\nfor i in range(%d):\n  if os.fork()==0: break\nos.write(1,b'on\\n')\nwhile True: pass"
+
+
+def processor():
+    """Events, not clocks: how often a peer comes to its end while the hog still runs."""
+    with Workspace(limits="timeout_ms: 60000") as ws, Workspace() as other:
+        hog = subprocess.Popen(ws.argv(["python3", "-c", SPIN % (4 * (os.cpu_count() or 1))]), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        hog.stdout.readline()
+        ends = [other.run(["true"]).returncode for _ in range(20)]
+        check("D08: beside a hog on every processor twenty others come to their end", ends == [0] * 20 and hog.poll() is None, ends, hog.poll())
+        hog.terminate()
+        hog.communicate(timeout=20)
+    with Workspace(carrel="limits: {cpu_millicores: 500}") as ws, Workspace() as free:
+        spin = ["python3", "-c", "import time\nt=time.monotonic()\nwhile time.monotonic()-t<1: pass"]
+        status, answer = ws.json(spin)
         check("D08: cpu_millicores is held, or warned of by name", status == 0 and (is_unheld(answer, "cpu_millicores") or answer["cpu_ms"] < 800), answer)
+        status, answer = free.json(spin)
+        check("D08: (control) who does not ask is neither held nor warned", status == 0 and not is_unheld(answer, "cpu_millicores") and not answer["warnings"], answer)
+    with Workspace(limits="cpu_ms: 300, timeout_ms: 8000") as ws:
+        status, answer = ws.json(["python3", "-c", SPIN % 1])
+        check("D08: cpu_ms ends a spinning tree", answer["event"] == "cpu_limit" or is_unheld(answer, "cpu_ms"), status, answer)
+        if has_layers() and not is_unheld(answer, "cpu_ms"):
+            env = {**os.environ, "CARREL_TEST_DISABLE": "limits,rlimits"}
+            done = ws.run(["python3", "-c", SPIN % 1], "--json", "--timeout", "1200ms", program=LAYERS, env=env)
+            check("D08: (control) with limits off it runs on past that", json.loads(done.stdout)["event"] != "cpu_limit" or
+                  json.loads(done.stdout)["cpu_ms"] > 600, done)
+
+
+CRASH = "import os,resource,signal\nprint(resource.getrlimit(resource.RLIMIT_CORE))\nd=os.path.expanduser('~')\n" \
+        "for i in range(100):\n  p=os.fork()\n  if p==0:\n    os.chdir(('/workspace','/tmp',d,'/dev/shm')[i%%4]); signal.signal(11,0)\n" \
+        "    try: resource.setrlimit(resource.RLIMIT_CORE,(1<<24,1<<24))\n    except (ValueError,OSError): pass\n    os.kill(os.getpid(),11)\n" \
+        "  s=os.waitpid(p,0)[1]\n  assert s&127==11, s\n  if s&128: print('dumped', i)\n  if i==%d: break\n" \
+        "print([n for w in ('/workspace','/tmp',d,'/dev/shm') for n in os.listdir(w) if n.startswith('core')])"
 
 
 def cores():
     resource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)
     with Workspace() as ws:
-        done = ws.python("import os,resource,signal\nprint(resource.getrlimit(resource.RLIMIT_CORE))\n"
-                         "for i in range(20):\n  p=os.fork()\n  if p==0:\n    os.chdir('/workspace'); signal.signal(11,0); os.kill(os.getpid(),11)\n  s=os.waitpid(p,0)[1]\n  assert s==11, s\n"
-                         "print(os.listdir('/workspace'))")
-        check("D10: no core file, and a limit of 0 that is hard", done.stdout.splitlines()[:1] == [b"(0, 0)"] and b"core" not in done.stdout, done)
-        done = ws.python("import os\nn=0\ntry:\n  while n<5000: os.open('/dev/ptmx',2); n+=1\nexcept OSError as e: print(n,e.errno)\n")
-        try:
-            pair = os.openpty()
-            works = True
-            for fd in pair:
-                os.close(fd)
-        except OSError:
-            works = False
-        check("D11: terminals used up inside are there outside", works, done)
-        status, answer = ws.json(["true", *["x" * 120000] * 13])
-        check("D13: 1.5 MB of arguments: a typed refusal", status != 0 and answer["error"]["code"] == "invalid_argument", status, answer.get("error"))
+        before = set(os.listdir("/")) | set(os.listdir("."))
+        done = ws.python(CRASH % 99)
+        check("D10: a hundred crashes: no core anywhere, and a limit of 0 that is hard", done.stdout.split(b"\n")[:2] == [b"(0, 0)", b"[]"] and
+              set(os.listdir("/")) | set(os.listdir(".")) == before, done)
+        with open("/proc/sys/kernel/core_pattern", encoding="utf-8") as f:
+            pattern = f.read().strip()
+        if not has_layers() or pattern[:1] in "/|" or resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
+            report("D10: (control) with rlimits off there is one", skip="this host would not write a core here, or build-layers is not built")
+        else:
+            done = ws.without("rlimits", ["python3", "-c", CRASH % 0])
+            check("D10: (control) with rlimits off there is one", b"dumped 0" in done.stdout and b"['core" in done.stdout, done)
+
+
+# name | takes one, or answers less than 0 | is charged to the user who runs the sandbox | how many at most inside
+POOLS = [
+    ("terminals", "os.open('/dev/ptmx',2)", False, 100), ("inotify instances", "l.inotify_init()", True, 100000),
+    ("message queues", "l.msgget(0,0o1600)", False, 40000), ("semaphore sets", "l.semget(0,1,0o1600)", False, 40000),
+    ("memory segments", "l.shmget(0,4096,0o1600)", False, 5000), ("timers", "l.timer_create(1,None,b)", True, 1000000),
+    ("user namespaces", "l.unshare(0x10000000)", False, 0), ("mount namespaces", "l.unshare(0x10020000)", False, 0),
+]
+TAKE = "import ctypes,os,sys\nl=ctypes.CDLL(None,use_errno=True)\nb=ctypes.create_string_buffer(8)\nf=lambda: %s\ndef take(most):\n  n=0\n  try:\n    while n<most:\n" \
+       "      if f()<0: return n,ctypes.get_errno()\n      n+=1\n  except OSError as e: return n,e.errno\n  return n,0\n"
+HOLD = TAKE + "print(*take(%d),flush=True)\nsys.stdin.readline()"
+ONE = TAKE + "print(*take(1),flush=True)"
+# One works, another process takes all, none works any more: where a pool is shared, the attack is felt.
+FELT = TAKE + "import resource\nresource.setrlimit(resource.RLIMIT_SIGPENDING,(40000,40000))\nr,w=os.pipe()\nrest,held=os.pipe()\nfirst=take(1)\nif os.fork()==0:\n  os.close(held); take(200000); os.write(w,b'.')\n" \
+       "  os.read(rest,1); os._exit(0)\nos.read(r,1)\nprint(first[0],take(1)[0],flush=True)"
+
+
+def one_outside(attempt, is_charged):
+    """Whether the host still gives one: to us, and as root to a stranger; what is charged to a user is that user's."""
+    wraps = [["setpriv", "--reuid=65533", "--regid=65533", "--clear-groups"], []] if ROOT else [] if is_charged else [[]]
+    python = shutil.which("python3", path="/usr/local/bin:/usr/bin:/bin") or "python3"
+    done = [subprocess.run([*w, python, "-S", "-c", ONE % attempt], cwd="/", stdout=subprocess.PIPE, timeout=20, check=False).stdout for w in wraps]
+    return [d for d in done if d.split()[:1] != [b"1"]]
+
+
+def pools():
+    with Workspace(carrel="limits: {open_files: 20000}") as ws:
+        for name, attempt, is_charged, most in POOLS:
+            p = subprocess.Popen(ws.argv(["python3", "-S", "-c", HOLD % (attempt, most or 1)]), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            taken, code = (int(n) for n in p.stdout.readline().split())
+            refusals = one_outside(attempt, is_charged)
+            p.communicate(b"\n", timeout=20)
+            check("D11: %s: %s, and outside there still are some" % (name, "an end inside" if most else "none inside"),
+                  code != 0 and (taken > 0) == (most > 0) and not refusals, taken, code, refusals)
+        for name, attempt, _, most in POOLS:
+            if name in ("message queues", "semaphore sets", "memory segments", "timers"):
+                done = subprocess.run(["unshare", "-Uri", "python3", "-S", "-c", FELT % attempt], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=60, check=False)
+                check("D11: (control) %s: in one and the same space nobody else gets any" % name, done.stdout.split() == [b"1", b"0"], done)
+        if shutil.which("bwrap"):
+            for name, attempt, count in (("terminals", "os.open('/dev/ptmx',2)", 100), ("user namespaces", "l.unshare(0x10000000)", 1)):
+                done = subprocess.run(["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-all", "python3", "-S", "-c", (TAKE % attempt) + "print(*take(%d))" % count],
+                                      stdout=subprocess.PIPE, timeout=20, check=False)
+                check("D11: (control) under bwrap there are %s" % name, done.stdout.split() == [b"%d" % count, b"0"], done)
+
+
+def much():
+    def deep():
+        resource.setrlimit(resource.RLIMIT_STACK, (64 << 20, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+    with Workspace() as ws:
+        words = ["x" * 100000] * 21
+        status, answer = ws.json(["true", *words], preexec_fn=deep)
+        check("D13: 2 MiB of arguments: a typed refusal", status == 125 and answer["error"]["code"] == "invalid_argument", status, answer.get("error"))
+        done = subprocess.run(["true", *words], preexec_fn=deep, check=False)
+        check("D13: (control) the kernel itself would take them", done.returncode == 0, done)
+        options = [w for i in range(100000) for w in ("-e", "V%d=x" % i)]
+        status, answer = ws.json(["true"], *options, preexec_fn=deep)
+        check("D13: a hundred thousand variables: a typed refusal", status == 125 and answer["error"]["code"] == "invalid_argument", status, answer.get("error"))
+        status, answer = ws.json(["python3", "-c", "import sys; print(len(sys.argv[1]))", "x" * 130000])
+        check("D13: (control) one argument of 130000 bytes arrives whole", (status, answer.get("stdout")) == (0, "130000\n"), status, answer)
+        # More than 128 KiB in one string the kernel hands to no program: our caller is told before we begin, and so is who tries inside.
+        done = ws.python("import os\ntry: os.execv('/bin/true',['true','x'*200000])\nexcept OSError as e: print(e.errno)")
+        check("D13: one of 200 KiB is refused inside as anywhere (E2BIG)", done.stdout == b"7\n", done)
 
 
 if __name__ == "__main__":
     need_programs()
     outer_group()
     try:
-        for part in (tasks, memory, descriptors, cores):
+        for part in (tasks, memory, places, descriptors, processor, cores, pools, much):
             part()
     finally:
         leave_group()
