@@ -108,6 +108,7 @@ a_cut_message_is_refused(void **state)
                 struct wire_message cut = { .kind = WIRE_EXEC, .len = len };
                 char *part = malloc(len + 1);
 
+                assert_non_null(part);
                 memcpy(part, body, len);
                 if (command_read(&cut, part, pointers, ROOM, &c) == 0)
                         fail_msg("%zu of %zu bytes passed", len, m.len);

@@ -59,17 +59,18 @@ a_counter_is_read_by_its_key(void **state)
 static void
 a_counter_past_the_first_page_is_not_there(void **state)
 {
+        static const char three[] = { 'o', 'o', 'm', ' ', '3', '\n' }, four[] = { 'o', 'o', 'm', ' ', '4', '\n' };
         static char text[8192];
 
         (void)state;
         memset(text, '\n', sizeof text);
-        memcpy(text + 5000, "oom 3\n", 6);
+        memcpy(text + 5000, three, sizeof three);
         {
                 scoped_fd int fd = file_of(text, sizeof text);
 
                 assert_true(group_read(fd, "oom") == UINT64_MAX);
         }
-        memcpy(text + 4000, "oom 4\n", 6);
+        memcpy(text + 4000, four, sizeof four);
         {
                 scoped_fd int fd = file_of(text, sizeof text);
 

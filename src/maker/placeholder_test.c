@@ -62,14 +62,14 @@ is_there(const char *name)
         return look(name, &st);
 }
 
-static size_t
-count_of(const char *text, size_t len, const char *name)
+static bool
+holds(const char *text, size_t len, const char *name)
 {
         scoped_fd int fd = openat(b.source, name, O_RDONLY | O_CLOEXEC);
         char is[64];
         ssize_t got = fd < 0 ? -1 : read(fd, is, sizeof is);
 
-        return got == (ssize_t)len && memcmp(is, text, len) == 0;
+        return got >= 0 && (size_t)got == len && memcmp(is, text, len) == 0;
 }
 
 static void
@@ -92,7 +92,7 @@ it_stands_with_its_mark_and_goes(void **state)
                 if (!look(rows[i].path, &st) || !protect_is_placeholder(&st) || S_ISDIR(st.st_mode) != (rows[i].content == NULL))
                         fail_msg("%s is no placeholder", rows[i].path);
                 if (rows[i].content)
-                        assert_true(count_of(rows[i].content, strlen(rows[i].content), rows[i].path));
+                        assert_true(holds(rows[i].content, strlen(rows[i].content), rows[i].path));
                 assert_int_equal(placeholder_make(&s, b.source), 0);         /* another sandbox needs it too */
                 placeholder_remove(&s);
                 if (is_there(rows[i].path))
@@ -137,7 +137,7 @@ what_is_somebodys_stays(void **state)
                 assert_int_equal(placeholder_make(&s, b.source), 0);
                 placeholder_remove(&s);
                 if (!look(".bashrc", &after) || after.st_ino != before.st_ino || after.st_mode != before.st_mode ||
-                    after.st_mtime != before.st_mtime || !count_of(rows[i].text, strlen(rows[i].text), ".bashrc"))
+                    after.st_mtime != before.st_mtime || !holds(rows[i].text, strlen(rows[i].text), ".bashrc"))
                         fail_msg("%s was touched", rows[i].what);
                 assert_int_equal(unlinkat(b.source, ".bashrc", 0), 0);
         }

@@ -175,6 +175,15 @@ protect_of(size_t source, const char *path)
         return NULL;
 }
 
+/* Its state, or -1 where it is not held. */
+static int
+state_of(size_t source, const char *path)
+{
+        const struct plan_protect *p = protect_of(source, path);
+
+        return p ? (int)p->state : -1;
+}
+
 /* -- what is opened ------------------------------------------------------------------------------------------- */
 
 static void
@@ -466,14 +475,14 @@ a_name_is_held_under_every_mount_that_shows_it(void **state)
         add_mount(b->base, false);
         add_mount(".git", false);
         opens();
-        assert_int_equal(protect_of(0, "sub/key")->state, PROTECT_FILE);
-        assert_int_equal(protect_of(1, "key")->state, PROTECT_FILE);
-        assert_int_equal(protect_of(2, "ws/sub/key")->state, PROTECT_FILE);
-        assert_int_equal(protect_of(2, "ws/.bashrc")->state, PROTECT_FILE);
-        assert_int_equal(protect_of(2, "ws/.git/hooks")->state, PROTECT_DIRECTORY);
-        assert_int_equal(protect_of(2, "ws/.zshrc")->state, PROTECT_MISSING);
-        assert_int_equal(protect_of(3, "hooks")->state, PROTECT_DIRECTORY);
-        assert_int_equal(protect_of(3, "config")->state, PROTECT_MISSING);
+        assert_int_equal(state_of(0, "sub/key"), PROTECT_FILE);
+        assert_int_equal(state_of(1, "key"), PROTECT_FILE);
+        assert_int_equal(state_of(2, "ws/sub/key"), PROTECT_FILE);
+        assert_int_equal(state_of(2, "ws/.bashrc"), PROTECT_FILE);
+        assert_int_equal(state_of(2, "ws/.git/hooks"), PROTECT_DIRECTORY);
+        assert_int_equal(state_of(2, "ws/.zshrc"), PROTECT_MISSING);
+        assert_int_equal(state_of(3, "hooks"), PROTECT_DIRECTORY);
+        assert_int_equal(state_of(3, "config"), PROTECT_MISSING);
 }
 
 static void
@@ -506,9 +515,9 @@ the_manifest_in_force_is_held_wherever_it_lies(void **state)
         permit(&b->rules->mount_roots, b->data);
         b->manifest = in_base("data/conf/box.yaml");
         only_mount(b->data, false), opens();
-        assert_int_equal(protect_of(0, "conf/box.yaml")->state, PROTECT_FILE);
+        assert_int_equal(state_of(0, "conf/box.yaml"), PROTECT_FILE);
         only_mount(in_base("data/conf"), false), opens();
-        assert_int_equal(protect_of(0, "box.yaml")->state, PROTECT_FILE);
+        assert_int_equal(state_of(0, "box.yaml"), PROTECT_FILE);
         only_mount(b->manifest, false), refuses(ERROR_MOUNT_DENIED, "protected", "mounts/0/source");
         only_mount(b->manifest, true), opens();
         b->manifest = in_base("data/con");
