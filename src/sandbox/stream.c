@@ -32,6 +32,14 @@ sink_of(int to)
                                                                                                             : STREAM_CAREFUL;
 }
 
+int
+stream_set_nonblocking(int fd)
+{
+        int flags = fcntl(fd, F_GETFL);
+
+        return flags < 0 ? -1 : fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+}
+
 void
 stream_init(struct stream *s, int from, int to)
 {

@@ -36,6 +36,9 @@ struct stream {
         size_t captured_len, captured_max;
 };
 
+/* Makes an end of our own never wait. Not for a caller's descriptor, which others share. 0 or -1. */
+int stream_set_nonblocking(int fd);
+
 /* Chooses the sink by what `to` is. */
 void stream_init(struct stream *s, int from, int to);
 

@@ -1,0 +1,178 @@
+/*
+ * sandbox/hear.c - what a run is told: by pid 1, by the backend, by signals.
+ *
+ * Room: sandbox (joining). Touches: fd, the caller's terminal.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sandbox/session.h"
+#include "wire/message.h"
+
+enum { GRACE_MS = 10000, BODY_ROOM = 256, LATE_MS = 2000 };
+
+static int
+exec_failed(struct session *s, const struct wire_exec_failed *failed, struct error *e)
+{
+        const char *name = s->o->argv[0];
+
+        switch (failed->stage) {
+        case WIRE_STAGE_LOOKUP:
+                if (failed->sys == ENOENT || failed->sys == ENOTDIR)
+                        return fail_at(e, ERROR_COMMAND_NOT_FOUND, "", "not_found", "%.200s: there is no such command inside the sandbox", name);
+                (void)fail_at(e, ERROR_COMMAND_NOT_EXECUTABLE, "", "not_executable", "%.200s: %s", name, strerror(failed->sys));
+                e->sys = failed->sys;
+                return -1;
+        case WIRE_STAGE_DIRECTORY:
+                (void)fail_sys(e, ERROR_INVALID_ARGUMENT, failed->sys, "entering the directory %.200s", s->o->cwd);
+                error_hint(e, "It must exist inside: config.cwd names it, and a mount brings it in.");
+                return -1;
+        case WIRE_STAGE_TERMINAL:
+                return fail_sys(e, ERROR_BACKEND_FAILED, failed->sys, "opening a terminal inside");
+        default:
+                return fail_sys(e, ERROR_BACKEND_FAILED, failed->sys, "starting %.200s", name);
+        }
+}
+
+static void
+command_ended(struct session *s, const struct wire_exec_ended *ended)
+{
+        uint64_t cpu_ms = (ended->user_us + ended->system_us) / 1000;
+
+        if (!s->is_decided) {
+                session_decide(s, ended->code == CLD_EXITED ? OUTCOME_EXITED : OUTCOME_SIGNALED);
+                if (ended->code == CLD_EXITED)
+                        s->outcome.exit_code = ended->status;
+                else
+                        s->outcome.signal = ended->status;
+        }
+        if (s->outcome.word == OUTCOME_SIGNALED && ended->status == SIGXCPU && s->o->plan->cpu == PLAN_CPU_RLIMIT)
+                s->outcome.word = OUTCOME_CPU_LIMIT;
+        s->outcome.cpu_ms = cpu_ms;
+        s->outcome.memory_peak_kb = ended->max_rss_kb;
+}
+
+static void
+take_terminal(struct session *s, struct wire_message *m)
+{
+        int other;
+
+        if (!s->o->wants_terminal || m->fd_count != 1)
+                return;
+        (void)stream_set_nonblocking(m->fds[0]);
+        other = fcntl(m->fds[0], F_DUPFD_CLOEXEC, 3);
+        stream_init(&s->in, s->o->in, m->fds[0]);
+        s->in.owns_to = true;
+        s->in.sink = STREAM_FILE;
+        stream_init(&s->out, other, s->o->out);
+        s->out.owns_from = true;
+        m->fds[0] = -1;
+        terminal_raw(&s->mode, s->o->in);
+}
+
+void
+session_hear_guest(struct session *s)
+{
+        _Alignas(8) char body[BODY_ROOM];
+        struct wire_message m;
+        struct error e = { .code = ERROR_NONE };
+        int got = wire_receive(s->guest, 0, &m, body, sizeof body);
+
+        if (got == -EAGAIN)
+                return;
+        if (got <= 0) {
+                s->guest_is_done = true;
+                return;
+        }
+        if (m.kind == WIRE_EXEC_STARTED) {
+                s->was_started = true;
+                take_terminal(s, &m);
+        } else if (m.kind == WIRE_EXEC_ENDED && m.len == sizeof(struct wire_exec_ended)) {
+                command_ended(s, (const struct wire_exec_ended *)(const void *)body);
+        } else if (m.kind == WIRE_EXEC_FAILED && m.len == sizeof(struct wire_exec_failed)) {
+                (void)exec_failed(s, (const struct wire_exec_failed *)(const void *)body, &e);
+                session_fail(s, &e);
+        } else if (m.kind == WIRE_BOX_FAILED && m.len == sizeof(struct wire_failed)) {
+                const struct wire_failed *failed = (const void *)body;
+
+                (void)backend_step_failed(&e, s->o->plan, failed->step, failed->sys);
+                session_fail(s, &e);
+        }
+        wire_message_close(&m);
+}
+
+/* Of a box that ended, the last words are in the socket. One whose maker is gone lives on: it ends when we hang up. */
+static void
+hear_last_words(struct session *s)
+{
+        struct pollfd fd = { s->guest, POLLIN, 0 };
+
+        (void)shutdown(s->guest, SHUT_WR);
+        while (!s->guest_is_done) {
+                if (poll(&fd, 1, LATE_MS) == 0)
+                        s->guest_is_done = true;
+                else
+                        session_hear_guest(s);
+        }
+}
+
+void
+session_hear_backend(struct session *s)
+{
+        struct backend_news news;
+        struct error e;
+
+        if (s->o->backend->read(s->box, &news, &e) < 0) {
+                s->box_is_done = true;
+                session_fail(s, &e);
+        } else if (news.kind == BACKEND_SPAWNED) {
+                s->cpu_look = s->o->cpu_ms != SPEC_UNSET && s->o->plan->cpu == PLAN_CPU_GROUP ? session_now_ms() : SESSION_NEVER;
+        } else if (news.kind == BACKEND_FAILED) {
+                s->box_is_done = true;
+                session_fail(s, &news.error);
+        } else if (news.kind == BACKEND_ENDED) {
+                s->box_is_done = true;
+                if (news.cpu_ns > 0)
+                        s->outcome.cpu_ms = news.cpu_ns / 1000000;
+                if (news.oom_kills > 0 && s->is_decided && (s->outcome.word == OUTCOME_SIGNALED ||
+                    (s->outcome.word == OUTCOME_EXITED && s->outcome.exit_code != 0)))
+                        s->outcome.word = OUTCOME_OOM_KILLED;
+                else if (news.oom_kills > 0 && !s->is_decided)
+                        session_decide(s, OUTCOME_OOM_KILLED);
+        }
+        if (s->box_is_done)
+                hear_last_words(s);
+}
+
+void
+session_hear_signals(struct session *s)
+{
+        struct signalfd_siginfo info;
+
+        while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+                struct wire_number number = { (int32_t)info.ssi_signo };
+                struct wire_size size;
+
+                if (info.ssi_signo == SIGWINCH) {
+                        terminal_size(s->o->in, &size.rows, &size.columns);
+                        (void)wire_send(s->guest, WIRE_RESIZE, &size, sizeof size, NULL, 0);
+                        continue;
+                }
+                (void)wire_send(s->guest, WIRE_SIGNAL, &number, sizeof number, NULL, 0);
+                if (info.ssi_signo != SIGINT && info.ssi_signo != SIGTERM && info.ssi_signo != SIGHUP && info.ssi_signo != SIGQUIT)
+                        continue;
+                if (s->box_is_done)            /* only a reader is left that does not read */
+                        session_abandon_output(s);
+                else if (s->grace != SESSION_NEVER)    /* the first waits in the socket even while the box is being made */
+                        session_end(s, OUTCOME_KILLED);
+                else
+                        s->grace = session_after(session_now_ms(), GRACE_MS);
+        }
+}

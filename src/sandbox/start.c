@@ -1,0 +1,140 @@
+/*
+ * sandbox/start.c - the beginning of a run: pipes, a control socket, the command on its way before there is a box.
+ *
+ * Room: sandbox (joining). Touches: fd, the backend.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/scoped.h"
+#include "sandbox/session.h"
+#include "spec/spec.h"
+#include "wire/message.h"
+
+enum { PIPE_LEN = 1 << 20 };
+
+static size_t
+strings_len(const struct run_options *o)
+{
+        size_t len = strlen(o->cwd) + 1;
+
+        for (size_t i = 0; i < o->argc; i++)
+                len += strlen(o->argv[i]) + 1;
+        for (size_t i = 0; i < o->envc; i++)
+                len += strlen(o->envp[i]) + 1;
+        return len;
+}
+
+static char *
+put(char *at, const char *text)
+{
+        size_t len = strlen(text) + 1;
+
+        memcpy(at, text, len);
+        return at + len;
+}
+
+static int
+send_exec(struct session *s, const int *stdio, struct error *e)
+{
+        const struct run_options *o = s->o;
+        size_t len = strings_len(o);
+        struct wire_exec head = { .flags = WIRE_EXEC_LAST | (o->wants_terminal ? WIRE_EXEC_TTY : 0u), .argc = (uint32_t)o->argc,
+                                  .envc = (uint32_t)o->envc, .strings_len = (uint32_t)len };
+        char *body, *at;
+        int result;
+
+        if (o->argc == 0 || len > WIRE_BODY_MAX - sizeof head)
+                return fail(e, ERROR_INVALID_ARGUMENT, o->argc == 0 ? "there is no command" : "the command and its environment are too long: %zu bytes, at most %zu",
+                            len, (size_t)WIRE_BODY_MAX - sizeof head);
+        if ((o->layers_off & LAYER_RESET) != 0)
+                head.skip_resets |= WIRE_RESET_SIGNALS;
+        if ((o->layers_off & LAYER_CLOSE_FDS) != 0)
+                head.skip_resets |= WIRE_RESET_FDS;
+        if (o->plan->cpu == PLAN_CPU_RLIMIT && o->cpu_ms != SPEC_UNSET)
+                head.cpu_seconds = (o->cpu_ms + 999) / 1000;
+        terminal_size(o->in, &head.rows, &head.columns);
+        body = malloc(sizeof head + len);
+        if (!body)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the command");
+        memcpy(body, &head, sizeof head);
+        at = body + sizeof head;
+        for (size_t i = 0; i < o->argc; i++)
+                at = put(at, o->argv[i]);
+        for (size_t i = 0; i < o->envc; i++)
+                at = put(at, o->envp[i]);
+        (void)put(at, o->cwd);
+        result = wire_send(s->guest, WIRE_EXEC, body, sizeof head + len, stdio, o->wants_terminal ? 0 : 3);
+        explicit_bzero(body, sizeof head + len);       /* the environment may hold secrets */
+        free(body);
+        return result < 0 ? fail_sys(e, ERROR_BACKEND_FAILED, -result, "handing the command on") : 0;
+}
+
+static int
+open_pipes(int pipes[3][2], struct error *e)
+{
+        for (int i = 0; i < 3; i++) {
+                if (pipe2(pipes[i], O_CLOEXEC) < 0)
+                        return fail_sys(e, ERROR_BACKEND_FAILED, errno, "making pipes");
+                (void)fcntl(pipes[i][0], F_SETPIPE_SZ, PIPE_LEN);      /* a wish: the limit may be lower */
+        }
+        return 0;
+}
+
+static void
+close_pipes(int pipes[3][2])
+{
+        for (int i = 0; i < 3; i++)
+                for (int end = 0; end < 2; end++)
+                        scoped_fd_close(&pipes[i][end]);
+}
+
+static void
+open_streams(struct session *s, int pipes[3][2])
+{
+        const struct run_options *o = s->o;
+
+        (void)stream_set_nonblocking(pipes[0][1]);
+        (void)stream_set_nonblocking(pipes[1][0]);
+        (void)stream_set_nonblocking(pipes[2][0]);
+        stream_init(&s->in, o->in, fd_take(&pipes[0][1]));
+        s->in.owns_to = true;
+        s->in.sink = STREAM_FILE;              /* our own end: it does not block, and takes what it can */
+        if (o->captures) {
+                stream_init_capture(&s->out, fd_take(&pipes[1][0]), RUN_CAPTURE_MAX);
+                stream_init_capture(&s->err, fd_take(&pipes[2][0]), RUN_CAPTURE_MAX);
+        } else {
+                stream_init(&s->out, fd_take(&pipes[1][0]), o->out);
+                stream_init(&s->err, fd_take(&pipes[2][0]), o->err);
+                s->out.escapes = o->escapes && isatty(o->out);
+                s->err.escapes = o->escapes && isatty(o->err);
+        }
+        s->out.owns_from = s->err.owns_from = true;
+        s->out.budget = s->err.budget = o->output_bytes == SPEC_UNSET ? NULL : &s->budget;
+}
+
+int
+session_start(struct session *s, struct error *e)
+{
+        scoped_fd int theirs = -1;
+        int pipes[3][2] = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
+        int pair[2], result;
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "making a control socket");
+        s->guest = pair[0];
+        theirs = pair[1];
+        result = s->o->wants_terminal ? 0 : open_pipes(pipes, e);
+        if (result == 0)       /* the command waits in the socket, so that pid 1 never waits for it */
+                result = send_exec(s, (const int[]){ pipes[0][0], pipes[1][1], pipes[2][1] }, e);
+        if (result == 0)
+                result = s->o->backend->start(&s->box, s->o->plan, s->o->sources, theirs, e);
+        if (result == 0 && !s->o->wants_terminal)
+                open_streams(s, pipes);
+        close_pipes(pipes);
+        return result;
+}
