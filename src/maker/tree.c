@@ -45,14 +45,16 @@ open_namespace(pid_t pid)
         return fd < 0 ? -errno : fd;
 }
 
+/* The child must not hold the end whose closing ends it: it would outlive a killed maker, with the lease and the sockets. */
 static pid_t
-fork_into_namespace(int hold)
+fork_into_namespace(const int hold[2])
 {
         pid_t pid = (pid_t)answer(syscall(SYS_clone, (long)(CLONE_NEWUSER | SIGCHLD), NULL, NULL, NULL, NULL));
         char byte;
 
         if (pid == 0) {
-                (void)!read(hold, &byte, 1);
+                (void)close(hold[1]);
+                (void)!read(hold[0], &byte, 1);
                 _exit(0);
         }
         return pid;
@@ -67,7 +69,7 @@ mapping_open(uint32_t owner_uid, uint32_t owner_gid, uint32_t box_uid, uint32_t 
 
         if (pipe2(hold, O_CLOEXEC) < 0)
                 return -errno;
-        pid = fork_into_namespace(hold[0]);
+        pid = fork_into_namespace(hold);
         if (pid < 0) {
                 result = (int)pid;
         } else {
