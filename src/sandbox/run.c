@@ -11,6 +11,7 @@
  */
 #include "sandbox/run.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -112,7 +113,7 @@ sandbox_run(const struct run_options *options, struct run_result *ret, struct er
         (void)sigaction(SIGPIPE, &ignore, &pipe_before);
         session_init(&s, options);
         s.signals = open_signals(&before);
-        result = session_start(&s, e);
+        result = s.signals < 0 ? fail_sys(e, ERROR_BACKEND_FAILED, errno, "listening for signals") : session_start(&s, e);
         if (result == 0) {
                 while (!is_over(&s))
                         one_turn(&s);
