@@ -87,8 +87,10 @@ arena_alloc(struct arena *a, size_t len)
                 return full(a);
         if (!chunk || chunk->len - chunk->used < need) {
                 chunk = chunk_new(need);
-                if (!chunk)
+                if (!chunk) {
+                        a->is_starved = true;
                         return full(a);
+                }
                 chunk->next = a->chunks;
                 a->chunks = chunk;
         }

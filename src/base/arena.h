@@ -19,6 +19,7 @@ struct arena {
         size_t used;          /* bytes handed out, all chunks */
         size_t limit;         /* bytes that may be handed out */
         bool is_full;
+        bool is_starved;      /* full because there was no memory, not because of its limit */
 };
 
 /* An empty arena that hands out at most `limit` bytes. Nothing is allocated before the first use. */

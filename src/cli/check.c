@@ -12,9 +12,11 @@
 #include "base/scoped.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
-#include "cli/host_file.h"
+#include "cli/value.h"
+#include "prepare/host.h"
+#include "prepare/host_file.h"
 #include "cli/options.h"
-#include "cli/verdict.h"
+#include "prepare/verdict.h"
 #include "host/facts.h"
 #include "ref/places.h"
 
@@ -41,8 +43,7 @@ read_arguments(int argc, char **argv, struct checking *c, struct error *e)
         if (c->stage_name)
                 stage = verdict_stage_find(c->stage_name);
         if (stage < 0)
-                return fail(e, ERROR_INVALID_ARGUMENT, "there is no stage \"%.64s\": it is parse, validate, resolve or authorise",
-                            c->stage_name);
+                return value_wrong(VALUE_STAGE, (struct value_place){ "check", "--stage" }, c->stage_name, e);
         c->stage = (enum verdict_stage)stage;
         return 0;
 }
@@ -127,7 +128,7 @@ load_host(struct arena *arena, const struct checking *c, struct host_file *ret, 
                 return fail(e, ERROR_NO_MEMORY, "no memory for the facts of this machine");
         if (host_facts_read(facts, e) < 0)
                 return -1;
-        real = host_file_local_ability(facts);
+        real = prepare_local_ability(facts, false);
         return host_file_load(arena, c->host_name, &real, false, ret, e);
 }
 

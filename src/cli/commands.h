@@ -20,13 +20,33 @@ struct command {
 };
 
 int cmd_run(int argc, char **argv);
+int cmd_gate(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
+int cmd_serve(int argc, char **argv);
+int cmd_mcp(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_schema(int argc, char **argv);
 int cmd_conformance(int argc, char **argv);
 int cmd_providers(int argc, char **argv);
 int cmd_docs(int argc, char **argv);
+int cmd_create(int argc, char **argv);
+int cmd_ls(int argc, char **argv);
+int cmd_info(int argc, char **argv);
+int cmd_exec(int argc, char **argv);
+int cmd_ps(int argc, char **argv);
+int cmd_output(int argc, char **argv);
+int cmd_kill(int argc, char **argv);
+int cmd_cp(int argc, char **argv);
+int cmd_extend(int argc, char **argv);
+int cmd_denials(int argc, char **argv);
+int cmd_network(int argc, char **argv);
+int cmd_pause(int argc, char **argv);
+int cmd_resume(int argc, char **argv);
+int cmd_url(int argc, char **argv);
+int cmd_stop(int argc, char **argv);
+int cmd_key(int argc, char **argv);
+int cmd_events(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 

@@ -14,7 +14,7 @@
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/options.h"
-#include "cli/verdict.h"
+#include "prepare/verdict.h"
 #include "ref/places.h"
 #include "text/yaml.h"
 
@@ -388,7 +388,11 @@ print_tap(const struct printing *p, const struct node *test, const struct outcom
                 else
                         print_escaped(stdout, one, false);
         }
-        (void)fputs(o->is_skipped ? " # SKIP needs a live backend\n" : "\n", stdout);
+        if (o->is_skipped) {
+                (void)fputs(" # SKIP needs a real sandbox: see ", stdout);
+                print_escaped(stdout, text_of(node_find(test, "kept_by")), false);
+        }
+        (void)fputc('\n', stdout);
         if (o->why[0] == '\0')
                 return;
         (void)fputs("  ---\n  message: |\n    ", stdout);

@@ -10,15 +10,18 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/docs_api.h"
 #include "cli/finding_print.h"
 #include "cli/options.h"
 #include "cli/sheet.h"
-#include "cli/verdict.h"
+#include "egress/admit.h"
+#include "prepare/verdict.h"
 #include "event/outcome.h"
 #include "host/places.h"
 #include "plan/plan.h"
 #include "plan/protect.h"
 #include "spec/help.h"
+#include "text/nearest.h"
 
 enum { ARENA_MAX = 4 << 20, NUMBER_MAX = 24, TERM_MAX = 1024, PART_WORD_MAX = 32 };
 
@@ -77,13 +80,13 @@ print_statuses(struct sheet *sheet)
 {
         static const char *const heads[] = { "status", "meaning", NULL };
         static const char *const rows[][3] = {
-                { "0 to 123", "`run`: the command's own status; any other command: 0 is yes, or done", NULL },
-                { "124", "`run`: the command ran into limits.timeout_ms or --timeout", NULL },
+                { "0 to 123", "`run`, `exec` and `output --follow`: the command's own status; any other command: 0 is yes, or done", NULL },
+                { "124", "`run`, `exec`: the command ran into limits.timeout_ms or --timeout", NULL },
                 { "125", "a failure of carrel itself, or of how it was called", NULL },
                 { "126", "refused: by the manifest, by the host's rules, or because this machine cannot enforce it", NULL },
-                { "127", "`run`: there is no such command inside the sandbox", NULL },
-                { "128 + N", "`run`: signal N ended the command", NULL },
-                { "137", "`run`: killed, because of a limit or on request", NULL },
+                { "127", "`run`, `exec`: there is no such command inside the sandbox", NULL },
+                { "128 + N", "`run`, `exec`: signal N ended the command", NULL },
+                { "137", "`run`, `exec`: killed, because of a limit or on request", NULL },
         };
 
         columns(sheet, heads);
@@ -109,6 +112,23 @@ print_outcomes(struct sheet *sheet)
                         (void)snprintf(number, sizeof number, "%d", status);
                 else
                         (void)snprintf(number, sizeof number, "%s", word == OUTCOME_SIGNALED ? "128 + the signal" : "its own");
+                sheet_row(sheet, cells);
+        }
+        return 0;
+}
+
+/* As an agent reads them, for one destination. */
+static int
+print_denials(struct sheet *sheet)
+{
+        static const char *const heads[] = { "reason", "what is said, and what to do", NULL };
+
+        columns(sheet, heads);
+        for (int d = DENIAL_NONE + 1; d < DENIAL_MAX; d++) {
+                char text[1024];
+                const char *cells[] = { denial_name((enum denial)d), text, NULL };
+
+                (void)denial_text((enum denial)d, "api.example.com", 443, "other.example.com", text, sizeof text);
                 sheet_row(sheet, cells);
         }
         return 0;
@@ -196,7 +216,7 @@ make_host(struct host_facts *facts)
 
         *facts = (struct host_facts){ .landlock_abi = 6, .has_seccomp = true, .has_user_ns = true, .has_openat2 = true,
                                       .has_clone3 = true, .has_mount_api = true, .has_idmap = true, .has_pidfd = true,
-                                      .has_close_range = true, .cpu_count = 1, .uid = 1000, .gid = 1000 };
+                                      .has_close_range = true, .has_wall = true, .cpu_count = 1, .uid = 1000, .gid = 1000 };
         for (; facts->dir_count < dirs && facts->dir_count < HOST_DIRS_MAX; facts->dir_count++)
                 facts->dirs[facts->dir_count].path = dir[facts->dir_count].path;
         for (; facts->etc_count < items && facts->etc_count < HOST_ETC_MAX; facts->etc_count++)
@@ -344,6 +364,9 @@ static const struct part {
         { "protected", "names in a workspace that stay read-only inside", print_protected },
         { "box", "what stands in a sandbox by default", print_box },
         { "steps", "every step a plan can hold", print_steps },
+        { "denials", "every reason why a connection does not leave a sandbox, with what to do", print_denials },
+        { "api", "every operation of the daemon, with its fields", docs_api_print },
+        { "openapi", "the same as an OpenAPI 3.1 document", docs_api_print_openapi },
         { "parts", "this list", print_parts },
 };
 
@@ -369,6 +392,7 @@ cmd_docs(int argc, char **argv)
         struct sheet sheet = { .out = stdout };
         const struct option_row rows[] = { { "--man", NULL, &sheet.is_man } };
         const char *name = "parts";
+        struct nearest n;
         struct error e;
         size_t count;
 
@@ -377,7 +401,10 @@ cmd_docs(int argc, char **argv)
         for (size_t i = 0; i < PART_COUNT; i++)
                 if (strcmp(parts[i].name, name) == 0)
                         return parts[i].print(&sheet);
+        n = nearest_begin(name);
+        for (size_t i = 0; i < PART_COUNT; i++)
+                (void)nearest_try(&n, parts[i].name, parts[i].name);
         (void)fail(&e, ERROR_INVALID_ARGUMENT, "the manual has no part called %.*s", PART_WORD_MAX, name);
-        error_hint(&e, "`carrel docs` lists the parts.");
+        error_hint(&e, "%s%s%s`carrel docs` lists the parts.", n.found ? "Did you mean " : "", n.found ? n.found : "", n.found ? "? " : "");
         return print_failure(NULL, &e, false);
 }

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/finding_print.h"
+#include "cli/options.h"
 #include "host/cgroups.h"
 #include "host/facts.h"
 #include "host/try.h"
@@ -199,12 +201,12 @@ cmd_doctor(int argc, char **argv)
         static struct host_report report;
         struct host_facts facts;
         struct error e;
-        bool is_json = argc == 2 && strcmp(argv[1], "--json") == 0;
+        bool is_json = false;
+        const struct option_row rows[] = { { "--json", NULL, &is_json } };
+        size_t count;
 
-        if (argc > 1 && !is_json) {
-                (void)fail(&e, ERROR_INVALID_ARGUMENT, "there is no such argument; `--json` is the only one");
-                return complain(&e);
-        }
+        if (options_read(argc, argv, rows, 1, NULL, 0, &count, &e) < 0)
+                return print_failure(NULL, &e, is_json);
         if (host_facts_read(&facts, &e) < 0 || host_try_all(&facts, &report, &e) < 0)
                 return complain(&e);
         if (is_json && print_json(&facts, &report) < 0) {

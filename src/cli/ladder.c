@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <linux/capability.h>
 #include <stdint.h>
 #include <sys/prctl.h>
@@ -23,16 +24,17 @@
 #endif
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444
+#define SYS_landlock_add_rule 445
 #define SYS_landlock_restrict_self 446
 #endif
 
-enum { CLOEXEC_RANGE = 1 << 2, FD_LAST = 1024 };
+enum { CLOEXEC_RANGE = 1 << 2, FD_LAST = 1024, PATH_BENEATH = 1, MAY_EXECUTE = 1 << 0 };
 
 /* Everything that changes a file system, executes a program, and (ABI 3) truncates; reading stays free. */
 enum { DENY_BASE = 0x1ff3 & ~(1 << 2 | 1 << 3), DENY_TRUNCATE = 1 << 14 };
 
-static int
-take_descriptors(struct error *e)
+int
+ladder_descriptors(struct error *e)
 {
         int fd;
 
@@ -62,6 +64,40 @@ drop_privileges(struct error *e)
         return 0;
 }
 
+/* What the kernel loads a program of this build with; NULL in the shipped one, which is static. */
+static int
+find_loader(struct dl_phdr_info *info, size_t size, void *ret_loader)
+{
+        const char **loader = ret_loader;
+
+        (void)size;
+        for (unsigned i = 0; i < info->dlpi_phnum; i++)
+                if (info->dlpi_phdr[i].p_type == PT_INTERP)
+                        *loader = (const char *)(uintptr_t)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+        return 1;                              /* the first is the program itself */
+}
+
+/*
+ * The gate is executed from memory, which Landlock does not ask about; of a build that is not static the kernel opens the loader too, to execute it. That one file may be,
+ * in such a build. 0 or an errno value, negative.
+ */
+static int
+permit_loader(int rules)
+{
+        struct { uint64_t access; int32_t fd; } __attribute__((packed)) beneath = { MAY_EXECUTE, -1 };
+        const char *loader = NULL;
+        scoped_fd int fd = -1;
+
+        (void)dl_iterate_phdr(find_loader, &loader);
+        if (!loader)
+                return 0;
+        fd = open(loader, O_PATH | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        beneath.fd = fd;
+        return syscall(SYS_landlock_add_rule, rules, PATH_BENEATH, &beneath, 0) < 0 ? -errno : 0;
+}
+
 static int
 close_world(struct error *e)
 {
@@ -73,7 +109,7 @@ close_world(struct error *e)
                 handled |= DENY_TRUNCATE;
         if (abi > 0)
                 rules = (int)syscall(SYS_landlock_create_ruleset, &handled, sizeof handled, 0);
-        if (rules < 0 || syscall(SYS_landlock_restrict_self, rules, 0) < 0) {
+        if (rules < 0 || permit_loader(rules) < 0 || syscall(SYS_landlock_restrict_self, rules, 0) < 0) {
                 (void)fail_sys(e, ERROR_CAPABILITY_UNAVAILABLE, errno, "closing the world with Landlock before foreign text is read as root");
                 error_hint(e, "Run carrel as an ordinary user, or boot a kernel with Landlock switched on (lsm=landlock,...).");
                 return -1;
@@ -84,7 +120,7 @@ close_world(struct error *e)
 int
 ladder_climb(struct error *e)
 {
-        if (take_descriptors(e) < 0)
+        if (ladder_descriptors(e) < 0)
                 return -1;
         if (geteuid() != 0)
                 return 0;

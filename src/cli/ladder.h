@@ -14,4 +14,7 @@
  */
 int ladder_climb(struct error *e);
 
+/* Its first rung alone: standard streams are open, and nothing else of the caller's crosses an execution. Errors: ERROR_BACKEND_FAILED. */
+int ladder_descriptors(struct error *e);
+
 #endif

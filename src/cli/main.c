@@ -10,15 +10,19 @@
 
 #include <string.h>
 
-#ifndef CARREL_VERSION
-#define CARREL_VERSION "0.1.0"
-#endif
+#include "text/nearest.h"
 
 #define FIND_OPTIONS \
         "  -f FILE         the manifest; without it, the SANDBOX.md or WORKSPACE.md of the workspace\n" \
         "  -w DIR          the workspace; without it, the directory of FILE, else this one\n" \
         "  --host FILE     rules of the host; without it, those of this machine\n"
 
+#define ASK_USAGE " [--state DIR] [--json]"
+#define ASK_OPTIONS \
+        "  --state DIR     the daemon's state directory; without it CARREL_STATE, or that of this user\n" \
+        "  --json          one JSON object\n"
+
+/* In the order of `carrel help`; what belongs together stands together. */
 static const struct command commands[] = {
         { "run", "Run one command in a sandbox of its own, as the manifest says.",
           "[-f FILE] [-w DIR] [--host FILE] [-e NAME=VALUE] [-t] [--timeout T] [--json] [--raw] [--] COMMAND [ARGUMENTS]",
@@ -34,6 +38,23 @@ static const struct command commands[] = {
           FIND_OPTIONS
           "  --json          the steps as JSON\n",
           "carrel plan -w examples/data-report/workspace", cmd_plan },
+        { "gate", "Run any program behind the wall alone: it reaches the listed names, and nothing else on the network.",
+          "[--policy FILE] [--host FILE] [--resolver ADDRESS:PORT] [--private-network CIDR] [--connections N] [--bytes-out N] [--bytes-in N] [--bandwidth N] [--routed] [--json] "
+          "[--] COMMAND [ARGUMENTS] | explain HOST[:PORT]",
+          "  --policy FILE           network.egress of a SANDBOX.md, or a list in YAML or JSON: [\"api.example.com\", \"*.example.org\", \"db.example.com:5432\"]\n"
+          "  --host FILE             rules of the host; without it, those of this machine\n"
+          "  --resolver A:P          ask this resolver, instead of those of /etc/resolv.conf (any number of times)\n"
+          "  --private-network CIDR  addresses that may be reached although they are private (any number of times)\n"
+          "  --connections N         at once; more are accepted and reset\n"
+          "  --bytes-out N           that may be sent in all\n"
+          "  --bytes-in N            that may be received in all\n"
+          "  --bandwidth N           bytes a second, each way\n"
+          "  --routed                the command has every port for itself: listeners are in a second namespace\n"
+          "  --json                  what was refused as one JSON object on standard error; explain: on standard output\n"
+          "  explain                 say which rule decides, and why: status 0 allowed, 1 denied\n"
+          "SIGUSR1 from outside the wall reads the policy again; connections that it no longer allows are reset.\n"
+          "The network is all that changes: files, unix sockets and processes are as before, so this keeps honest programs to the list, and a sandbox (`carrel run`) the others.\n",
+          "carrel gate --policy examples/data-report/workspace/SANDBOX.md -- python3 -c pass", cmd_gate },
         { "check", "Say everything that is wrong with a manifest, and where.",
           "[FILE] [-w DIR] [--stage parse|validate|resolve|authorise] [--host FILE] [--json]",
           "  FILE          the manifest; without it, the SANDBOX.md or WORKSPACE.md of the workspace\n"
@@ -46,22 +67,123 @@ static const struct command commands[] = {
           "[--json]",
           "  --json        one JSON object\n",
           "carrel doctor", cmd_doctor },
+        { "providers", "List the providers of this host and what each can enforce.",
+          "[--host FILE] [--json]",
+          "  --host FILE   rules of the host; without it, those of this machine\n"
+          "  --json        one JSON object\n",
+          "carrel providers --json", cmd_providers },
+        { "serve", "Run the daemon in the foreground: sandboxes that live on, for every other command.",
+          "[--state DIR] [--listen ADDRESS:PORT] [--ports ADDRESS:PORT] [--host FILE] [--pool N [--pool-manifest FILE]] [--delete-after T] [--socket-mode MODE] [--json] [--graph]",
+          "  --state DIR           where state and sockets are: CARREL_STATE, /var/lib/carrel as root, else ~/.local/state/carrel\n"
+          "  --listen A:P          HTTP on a loopback address as well, with the token in DIR/token; 127.0.0.1:0 takes a free port\n"
+          "  --ports A:P           where ports of sandboxes are reached; without it, a free port that stays the same; off: nowhere\n"
+          "  --host FILE           rules of the host; without it, those of this machine; read again on SIGHUP\n"
+          "  --pool N              this many boxes stand ready\n"
+          "  --pool-manifest FILE  what they are made of; without it, a sandbox without network and mounts\n"
+          "  --delete-after T      delete every sandbox this long after it was made, unless its caller said otherwise: 24h\n"
+          "  --socket-mode MODE    of the unix sockets (default: 0600); whoever may write to them may make sandboxes\n"
+          "  --json                one JSON object a line on standard error instead of words\n"
+          "  --graph               print which processes there are and who talks to whom, and end\n",
+          "carrel serve --state /tmp/carrel-state", cmd_serve },
+        { "mcp", "Serve one agent on standard input and output: the Model Context Protocol, with sandboxes as tools.",
+          "[-f FILE] [-w DIR] [--state DIR] [--sandbox ID] [--context] [--context-key KEY] [--cache-key FIELD] [--runtime NAME] [--tool-names mastra|plain] "
+          "[--keep-background] [--manage] [--instructions resolve]",
+          "  -f FILE            the manifest; without it, the SANDBOX.md or WORKSPACE.md of the workspace; without any, no command tool is offered\n"
+          "  -w DIR             the workspace; without it, the directory of FILE, else this one\n"
+          "  --state DIR        of the daemon; where none answers and none is named, one is started for this agent alone\n"
+          "  --sandbox ID       use this sandbox, and make none\n"
+          "  --context          a context of each request chooses the sandbox: params._meta[\"carrel/context\"]\n"
+          "  --context-key KEY  this context, for every request\n"
+          "  --cache-key FIELD  only this member of the context chooses\n"
+          "  --runtime NAME     template of a sandbox that is made: python3, node24, ...\n"
+          "  --tool-names N     mastra: mastra_workspace_execute_command and so on; plain: execute_command\n"
+          "  --keep-background  background processes outlive the agent that started them\n"
+          "  --manage           the agent may make sandboxes as it likes, and use all of yours\n"
+          "  --instructions I   resolve: a context's sandbox may be made to describe it; placeholder: never\n",
+          "carrel mcp -w examples/data-report/workspace", cmd_mcp },
+        { "key", "Make, list and remove tokens for clients that come over TCP.", "new|ls|rm [TOKEN-ID] [--owner NAME] [--scope all|read]" ASK_USAGE,
+          "  --owner NAME    whose sandboxes it sees; without it, yours\n"
+          "  --scope S       all, or read: get and list only\n" ASK_OPTIONS,
+          "carrel key ls", cmd_key },
+        { "create", "Declare a sandbox of the daemon; it is made at its first use.",
+          "[-f FILE] [-w DIR] [--name NAME] [--timeout T] [--runtime R] [-p PORT] [-e NAME=VALUE] [--start] [--claim] [--delete-after T] [--metadata JSON] [--key K] [-q]" ASK_USAGE,
+          "  -f FILE          the manifest; without it, the SANDBOX.md or WORKSPACE.md of the workspace, else the standard one\n"
+          "  -w DIR           the workspace; without it, the directory of FILE, or this one if it holds a manifest\n"
+          "  --name NAME      a name for it; never stands for two\n"
+          "  --timeout T      how long it lives: 30s, 10m, 2h\n"
+          "  --delete-after T  when it is deleted whatever was added to that; without it, as the daemon has it\n"
+          "  --runtime R      a template: python3, node24; `carrel info` lists them\n"
+          "  -p PORT          a port that may be reached with `carrel url` (any number of times)\n"
+          "  -e NAME=VALUE    a variable for its commands (any number of times)\n"
+          "  --start          make it now\n"
+          "  --claim          take a ready one from the pool\n"
+          "  --metadata JSON  data of your own, given back as it came\n"
+          "  --key K          idempotency key: the same call again makes no second one\n"
+          "  -q               print the id alone\n" ASK_OPTIONS,
+          "carrel create --name demo --timeout 10m -p 3000", cmd_create },
+        { "ls", "List the sandboxes of the daemon.", "[-q]" ASK_USAGE,
+          "  -q              print the ids alone\n" ASK_OPTIONS,
+          "carrel ls", cmd_ls },
+        { "info", "Show one sandbox, or the daemon itself.", "[ID] [--instructions]" ASK_USAGE,
+          "  --instructions  what a model should know about this sandbox\n" ASK_OPTIONS,
+          "carrel info demo", cmd_info },
+        { "exec", "Run a command in a sandbox, as if it ran here.",
+          "[-t] [-d] [--cwd DIR] [-e NAME=VALUE] [--timeout T] [--no-input] [--kill-rest] [--wait-ports] [--task T] [--key K] [--raw]" ASK_USAGE
+          " ID [--] COMMAND [ARGUMENTS]",
+          "  -t              a terminal inside, shown on this one\n"
+          "  -d              leave it in the background, and print the number of the exec\n"
+          "  --cwd DIR       the directory inside where it starts\n"
+          "  -e NAME=VALUE   one more variable for the command (any number of times)\n"
+          "  --timeout T     when its process tree is killed: 1500ms, 30s, 5m, 2h\n"
+          "  --no-input      its standard input is empty; without this it is ours\n"
+          "  --kill-rest     when it ends, kill what it left running\n"
+          "  --wait-ports    with -d: come back when one of the sandbox's ports listens\n"
+          "  --task T        the task it belongs to\n"
+          "  --key K         idempotency key: the same call again meets the same exec\n"
+          "  --raw           control bytes go to a terminal as they are (otherwise they are shown as ^X)\n" ASK_OPTIONS,
+          "carrel exec demo -- echo hello", cmd_exec },
+        { "ps", "List the execs of a sandbox, running and kept.", "ID" ASK_USAGE, ASK_OPTIONS, "carrel ps demo", cmd_ps },
+        { "output", "Show what an exec has written.", "ID EXEC [--follow] [--offset N] [--stderr-offset N] [--raw]" ASK_USAGE,
+          "  --follow           until it ends, and then end with its status\n"
+          "  --offset N         standard output from this byte on\n"
+          "  --stderr-offset N  standard error from this byte on\n"
+          "  --raw              control bytes go to a terminal as they are\n" ASK_OPTIONS,
+          "carrel output demo 1", cmd_output },
+        { "kill", "Kill the whole process tree of an exec, or send it a signal.", "ID EXEC [-s SIGNAL]" ASK_USAGE,
+          "  -s SIGNAL       only this signal, to its process group: TERM, INT, 15\n" ASK_OPTIONS,
+          "carrel kill demo 1", cmd_kill },
+        { "cp", "Copy files and directories into a sandbox and out of it.", "FROM TO [-q]" ASK_USAGE,
+          "  FROM, TO        one of them is ID:PATH; the other a path here, or - for standard input and output\n"
+          "  -q              show no progress\n" ASK_OPTIONS,
+          "carrel cp README.md demo:notes.md", cmd_cp },
+        { "extend", "Add to the time a sandbox has left.", "ID T [--key K]" ASK_USAGE,
+          "  T               how much: 30s, 10m, 2h\n"
+          "  --key K         idempotency key: the same call again adds nothing\n" ASK_OPTIONS,
+          "carrel extend demo 10m", cmd_extend },
+        { "pause", "Freeze every process of a sandbox; no timer is reset.", "ID" ASK_USAGE, ASK_OPTIONS, "carrel pause demo", cmd_pause },
+        { "resume", "Let a paused sandbox go on.", "ID" ASK_USAGE, ASK_OPTIONS, "carrel resume demo", cmd_resume },
+        { "network", "Give a sandbox another list of what it may reach.", "ID [--allow HOST...]" ASK_USAGE,
+          "  --allow HOST    what may be reached, as in network.egress; more may follow it; without any, nothing is\n" ASK_OPTIONS,
+          "carrel network demo", cmd_network },
+        { "denials", "Show what a sandbox asked of the network and was refused.", "ID" ASK_USAGE, ASK_OPTIONS, "carrel denials demo", cmd_denials },
+        { "url", "Print a URL that reaches a port of a sandbox.", "ID PORT [--browser]" ASK_USAGE,
+          "  --browser       with an origin of its own: for pages, which must not share cookies and storage with other ports\n" ASK_OPTIONS,
+          "carrel url demo 3000", cmd_url },
+        { "stop", "Stop sandboxes and destroy them, with everything that is only in them.", "ID..." ASK_USAGE, ASK_OPTIONS, "carrel stop demo", cmd_stop },
+        { "events", "Show what happens to the sandboxes, as it happens.", "[ID] [--for T]" ASK_USAGE,
+          "  --for T         end after this time\n" ASK_OPTIONS,
+          "carrel events --for 100ms", cmd_events },
+        { "help", "Show the commands, or one of them.", "[COMMAND]", "", "carrel help check", cmd_help },
+        { "docs", "Print a part of the manual from the table that knows it.",
+          "[PART] [--man]",
+          "  --man         for a manual page (scdoc); without it, Markdown\n",
+          "carrel docs errors", cmd_docs },
         { "schema", "Print the JSON Schema of a sandbox block, from the table of its fields.",
           "", "", "carrel schema > sandbox.schema.json", cmd_schema },
         { "conformance", "Run a file of conformance cases, and print TAP 14.",
           "CASES.yaml [--json]",
           "  --json        one JSON object instead of TAP\n",
           "carrel conformance test/conform/aip36.yaml", cmd_conformance },
-        { "providers", "List the providers of this host and what each can enforce.",
-          "[--host FILE] [--json]",
-          "  --host FILE   rules of the host; without it, those of this machine\n"
-          "  --json        one JSON object\n",
-          "carrel providers --json", cmd_providers },
-        { "docs", "Print a part of the manual from the table that knows it.",
-          "[PART] [--man]",
-          "  --man         for a manual page (scdoc); without it, Markdown\n",
-          "carrel docs errors", cmd_docs },
-        { "help", "Show the commands, or one of them.", "[COMMAND]", "", "carrel help check", cmd_help },
         { "version", "Print the version.", "", "", "carrel version", cmd_version },
 };
 
@@ -95,23 +217,67 @@ cmd_usage(FILE *out, const char *name)
         (void)fprintf(out, "\nExample: %s\n", c->example);
 }
 
+/* The headings of `carrel help`: each stands above the row it names, and holds as far as the next. */
+static const struct { const char *first, *title; } headings[] = {
+        { "run", "One command, without a daemon" },
+        { "serve", "The daemon" },
+        { "create", "Its sandboxes" },
+        { "help", "The manual" },
+};
+
+static void
+overview_heading(FILE *out, const char *command)
+{
+        for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
+                if (strcmp(headings[i].first, command) == 0)
+                        (void)fprintf(out, "\n%s:\n", headings[i].title);
+}
+
 static void
 overview(FILE *out)
 {
         (void)fprintf(out, "carrel: runs the commands of an AI agent in a sandbox that a SANDBOX.md describes.\n\n"
-                           "Usage: carrel COMMAND [ARGUMENTS]\n\nCommands:\n");
-        for (size_t i = 0; i < COMMAND_COUNT; i++)
+                           "Usage: carrel COMMAND [ARGUMENTS]\n");
+        for (size_t i = 0; i < COMMAND_COUNT; i++) {
+                overview_heading(out, commands[i].name);
                 (void)fprintf(out, "  %-12s  %s\n", commands[i].name, commands[i].help);
+        }
         (void)fprintf(out, "\n`carrel help COMMAND` shows a command with an example.\n");
+}
+
+/* Words of other programs of this kind, for those whose fingers know them. */
+static const struct { const char *word, *command; } strangers[] = {
+        { "rm", "stop" }, { "remove", "stop" }, { "delete", "stop" }, { "destroy", "stop" }, { "logs", "output" }, { "log", "output" }, { "attach", "output" },
+        { "start", "create" }, { "new", "create" }, { "up", "serve" }, { "daemon", "serve" }, { "list", "ls" }, { "inspect", "info" }, { "status", "info" },
+        { "show", "info" }, { "top", "ps" }, { "unpause", "resume" }, { "copy", "cp" }, { "port", "url" }, { "validate", "check" }, { "token", "key" },
+        { "upload", "cp" }, { "download", "cp" }, { "shell", "exec" }, { "watch", "events" },
+};
+
+static const char *
+command_meant(const char *name)
+{
+        struct nearest n = nearest_begin(name);
+
+        for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++)
+                if (strcmp(strangers[i].word, name) == 0)
+                        return strangers[i].command;
+        for (size_t i = 0; i < COMMAND_COUNT; i++)
+                (void)nearest_try(&n, commands[i].name, commands[i].name);
+        return n.found;
 }
 
 static int
 unknown(const char *name)
 {
-        (void)fputs("carrel: there is no command of that name: ", stderr);
+        const char *meant = command_meant(name);
+
+        (void)fputs(name[0] == '-' ? "carrel: a command comes first, and then its options: " : "carrel: there is no command of that name: ", stderr);
         for (size_t i = 0; i < 64 && name[i] != '\0'; i++)
                 (void)fputc(name[i] >= ' ' && name[i] < 127 ? name[i] : '?', stderr);
-        (void)fputs("\nNext: `carrel help` lists the commands.\n", stderr);
+        if (meant)
+                (void)fprintf(stderr, "\nNext: did you mean `carrel %s`? `carrel help` lists the commands.\n", meant);
+        else
+                (void)fputs("\nNext: `carrel help` lists the commands.\n", stderr);
         return 125;
 }
 

@@ -5,13 +5,40 @@
  */
 #include "cli/options.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "text/nearest.h"
 
 static int
 wrong(struct error *e, const char *command, const char *word, const char *what)
 {
         (void)fail(e, ERROR_INVALID_ARGUMENT, "%.64s: \"%.100s\" %s", command, word, what);
-        error_hint(e, "`carrel help %.64s` shows how it is used.", command);
+        error_hint(e, "`carrel %.64s --help` shows how it is used.", command);
+        return -1;
+}
+
+void
+option_unknown_hint(struct error *e, const char *command, const char *meant)
+{
+        if (meant)
+                error_hint(e, "Did you mean %.32s? `carrel %.64s --help` shows every option.", meant, command);
+        else
+                error_hint(e, "`carrel %.64s --help` shows every option.", command);
+}
+
+static int
+unknown(struct error *e, const char *command, const char *word, const struct option_row *rows, size_t count)
+{
+        char name[NEAREST_WORD_MAX + 2];
+        struct nearest n;
+
+        (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+        n = nearest_begin(name);
+        for (size_t i = 0; i < count; i++)
+                (void)nearest_try(&n, rows[i].name, rows[i].name);
+        (void)wrong(e, command, word, "is no option of this command");
+        option_unknown_hint(e, command, n.found);
         return -1;
 }
 
@@ -39,7 +66,7 @@ take(int argc, char **argv, int at, const struct option_row *rows, size_t count,
 
         *ret_used = 1;
         if (!row)
-                return wrong(e, argv[0], argv[at], "is no option of this command");
+                return unknown(e, argv[0], argv[at], rows, count);
         if (row->flag) {
                 if (value)
                         return wrong(e, argv[0], argv[at], "takes no value");
@@ -52,7 +79,12 @@ take(int argc, char **argv, int at, const struct option_row *rows, size_t count,
                 value = argv[at + 1];
                 *ret_used = 2;
         }
-        *row->text = value;
+        if (!row->list)
+                *row->text = value;
+        else if (row->list->count < OPTION_LIST_MAX)
+                row->list->items[row->list->count++] = value;
+        else
+                return wrong(e, argv[0], argv[at], "stands too often");
         return 0;
 }
 
@@ -80,5 +112,32 @@ options_read(int argc, char **argv, const struct option_row *rows, size_t row_co
                 words[count++] = argv[i];
         }
         *ret_word_count = count;
+        return 0;
+}
+
+int
+options_read_command(int argc, char **argv, const struct option_row *rows, size_t row_count, const char **words, size_t words_max,
+                     size_t *ret_word_count, int *ret_rest, struct error *e)
+{
+        size_t count = 0;
+        int used, at;
+
+        for (at = 1; at < argc; at += used) {
+                bool is_option = argv[at][0] == '-' && argv[at][1] != '\0';
+
+                used = 1;
+                if (strcmp(argv[at], "--") == 0) {
+                        at++;
+                        break;
+                }
+                if (is_option && take(argc, argv, at, rows, row_count, &used, e) < 0)
+                        return -1;
+                if (!is_option && count == words_max)
+                        break;
+                if (!is_option)
+                        words[count++] = argv[at];
+        }
+        *ret_word_count = count;
+        *ret_rest = at;
         return 0;
 }

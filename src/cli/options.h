@@ -9,10 +9,15 @@
 
 #include "base/error.h"
 
+enum { OPTION_LIST_MAX = 256 };
+
+struct option_list { const char *items[OPTION_LIST_MAX];  size_t count; };
+
 struct option_row {
         const char *name;               /* "--stage" */
         const char **text;              /* takes a value, written here; or NULL */
         bool *flag;                     /* takes none; or NULL */
+        struct option_list *list;       /* takes a value, any number of times; or NULL */
 };
 
 /*
@@ -21,5 +26,15 @@ struct option_row {
  */
 int options_read(int argc, char **argv, const struct option_row *rows, size_t row_count, const char **words,
                  size_t words_max, size_t *ret_word_count, struct error *e);
+
+/* What to do next after an option that is not known; `meant` may be NULL. */
+void option_unknown_hint(struct error *e, const char *command, const char *meant);
+
+/*
+ * The same for a command that runs another: reads options and `words_max` words, then options again until "--" or a word, where the other
+ * command begins: *ret_rest is its index in argv, argc where there is none. Errors: ERROR_INVALID_ARGUMENT.
+ */
+int options_read_command(int argc, char **argv, const struct option_row *rows, size_t row_count, const char **words, size_t words_max,
+                         size_t *ret_word_count, int *ret_rest, struct error *e);
 
 #endif

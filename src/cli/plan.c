@@ -10,17 +10,17 @@
 #include "cli/prepare.h"
 
 static int
-print_plan(struct prepared *p, bool is_json)
+print_plan(struct run_way *w, bool is_json)
 {
-        struct json_writer w;
+        struct json_writer out;
         const char *text;
 
         if (is_json) {
-                json_init(&w, true);
-                plan_write_json(&w, p->plan);
-                return json_print(&w, stdout);
+                json_init(&out, true);
+                plan_write_json(&out, w->p.plan);
+                return json_print(&out, stdout);
         }
-        text = plan_text(&p->arena, p->plan);
+        text = plan_text(&w->p.arena, w->p.plan);
         if (!text)
                 return 125;
         print_escaped(stdout, text, true);
@@ -31,17 +31,17 @@ int
 cmd_plan(int argc, char **argv)
 {
         struct prepare_options o;
-        static struct prepared p;
+        static struct run_way w;
         struct error e;
         int status;
 
         if (prepare_options_read(argc, argv, &o, &e) < 0)
                 return print_failure(NULL, &e, o.is_json);
-        status = prepared_init(&p, &e) < 0 || prepare(&o, &p, &e) < 0 ? print_failure(p.file_name, &e, o.is_json) : print_plan(&p, o.is_json);
+        status = run_way_init(&w, &e) < 0 || prepare(&o, &w, &e) < 0 ? print_failure(w.file_name, &e, o.is_json) : print_plan(&w, o.is_json);
         if (!o.is_json) {
-                print_more_errors(stderr, p.file_name, &p.findings);
-                print_run_warnings(stderr, p.file_name, &p.findings);
+                print_more_errors(stderr, w.file_name, &w.p.findings);
+                print_run_warnings(stderr, w.file_name, &w.p.findings);
         }
-        prepared_fini(&p);
+        run_way_fini(&w);
         return status;
 }

@@ -17,14 +17,14 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
-#include "host/facts.h"
+#include "cli/options.h"
+#include "cli/value.h"
+#include "prepare/host_file.h"
 #include "ref/places.h"
+#include "text/nearest.h"
 
 /* What most runs need at most lies in memory that is there already: some 40 page faults and 30 system calls less. */
-enum { ARENA_MAX = 64 << 20, FIRST_LEN = 1 << 20 };
-
-/* Outside ids reserved for sandboxes of root: no system hands these out (they lie past systemd's ranges). */
-enum { RESERVED_FIRST = 1900000000, RESERVED_COUNT = 65536 };
+enum { FIRST_LEN = 1 << 20 };
 
 /* -- options -------------------------------------------------------------------------------------------------- */
 
@@ -57,9 +57,24 @@ find_word(const char *arg, size_t len)
         return NULL;
 }
 
-static int
-add_extra(struct prepare_options *o, const char *text, struct error *e)
+static const char *
+nearest_word(const char *arg, size_t len)
 {
+        char name[NEAREST_WORD_MAX + 2];
+        struct nearest n;
+
+        (void)snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : sizeof name), arg);
+        n = nearest_begin(name);
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+                (void)nearest_try(&n, words[i].name, words[i].name);
+        return n.found;
+}
+
+static int
+add_extra(struct prepare_options *o, const char *command, const char *text, struct error *e)
+{
+        if (value_variable_check((struct value_place){ command, "-e" }, text, e) < 0)
+                return -1;
         if (o->extra_count == PREPARE_EXTRA_MAX)
                 return fail(e, ERROR_INVALID_ARGUMENT, "more than %d -e options", PREPARE_EXTRA_MAX);
         o->extra[o->extra_count++] = text;
@@ -78,7 +93,7 @@ read_option(char **argv, int argc, int *at, struct prepare_options *o, struct er
 
         if (!row) {
                 (void)fail(e, ERROR_INVALID_ARGUMENT, "there is no option %.64s; put -- before a command that starts with a dash", arg);
-                error_hint(e, "`carrel help %.16s` shows the options.", argv[0]);
+                option_unknown_hint(e, argv[0], nearest_word(arg, len));
                 return -1;
         }
         (*at)++;
@@ -91,7 +106,7 @@ read_option(char **argv, int argc, int *at, struct prepare_options *o, struct er
         if (!value)
                 return fail(e, ERROR_INVALID_ARGUMENT, "%.64s needs a value", arg);
         if (row->kind == WORD_LIST)
-                return add_extra(o, value, e);
+                return add_extra(o, argv[0], value, e);
         *(const char **)((char *)o + row->offset) = value;
         return 0;
 }
@@ -105,29 +120,13 @@ prepare_options_read(int argc, char **argv, struct prepare_options *ret, struct 
         while (at < argc && argv[at][0] == '-' && strcmp(argv[at], "--") != 0)
                 if (read_option(argv, argc, &at, ret, e) < 0)
                         return -1;
+        if (value_duration_read((struct value_place){ argv[0], "--timeout" }, ret->timeout, &ret->timeout_ms, e) < 0)
+                return -1;
         if (at < argc && strcmp(argv[at], "--") == 0)
                 at++;
         ret->command = argv + at;
         ret->command_count = argc - at;
         return 0;
-}
-
-int
-prepare_duration_read(const char *text, uint64_t *ret_ms, struct error *e)
-{
-        static const struct { const char *unit; uint64_t ms; } units[] = { { "", 1000 }, { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 } };
-        char *end;
-        uint64_t number;
-
-        errno = 0;
-        number = strtoull(text, &end, 10);
-        for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-                if (text[0] >= '0' && text[0] <= '9' && errno == 0 && strcmp(end, units[i].unit) == 0 && number > 0 &&
-                    number < UINT64_MAX / units[i].ms / 2) {
-                        *ret_ms = number * units[i].ms;
-                        return 0;
-                }
-        return fail(e, ERROR_INVALID_ARGUMENT, "\"%.32s\" is no duration; write 1500ms, 30s, 5m or 2h", text);
 }
 
 /* -- the way -------------------------------------------------------------------------------------------------- */
@@ -178,23 +177,23 @@ make_id(char id[17], struct error *e)
 }
 
 static int
-find_manifest(const struct prepare_options *o, struct prepared *p, struct error *e)
+find_manifest(const struct prepare_options *o, struct run_way *w, struct error *e)
 {
-        int result = o->file ? ref_manifest_open(&p->arena, o->file, &p->manifest, e)
-                             : ref_manifest_find(&p->arena, o->workspace ? o->workspace : ".", &p->manifest, e);
+        int result = o->file ? ref_manifest_open(&w->p.arena, o->file, &w->manifest, e)
+                             : ref_manifest_find(&w->p.arena, o->workspace ? o->workspace : ".", &w->manifest, e);
 
-        p->file_name = result == 0 ? p->manifest.name : o->file;
+        w->file_name = result == 0 ? w->manifest.name : o->file;
         return result;
 }
 
 /* The workspace is the directory named, else the one the manifest lies in. Absolute, without links; in the arena. */
 static const char *
-workspace_path(const struct prepare_options *o, struct prepared *p, struct error *e)
+workspace_path(const struct prepare_options *o, struct run_way *w, struct error *e)
 {
         const char *slash = o->file ? strrchr(o->file, '/') : NULL;
-        const char *named = o->workspace ? o->workspace : !slash ? "." : arena_copy(&p->arena, o->file, (size_t)(slash - o->file) + 1);
+        const char *named = o->workspace ? o->workspace : !slash ? "." : arena_copy(&w->p.arena, o->file, (size_t)(slash - o->file) + 1);
         char *real = named ? realpath(named, NULL) : NULL;
-        const char *copy = real ? arena_text(&p->arena, real) : NULL;
+        const char *copy = real ? arena_text(&w->p.arena, real) : NULL;
 
         free(real);
         if (!copy)
@@ -202,143 +201,78 @@ workspace_path(const struct prepare_options *o, struct prepared *p, struct error
         return copy;
 }
 
-/* The planner warns of limits with the reason at hand, so the judge of the provider need not. */
-static struct host_ability
-all_limits(struct host_ability can)
-{
-        can.caps_time = can.caps_memory = can.caps_cpu = can.caps_millicores = can.caps_pids = true;
-        can.is_isolated = true;        /* the planner refuses a host that cannot isolate, and names what is missing */
-        can.caps_files = can.caps_io = can.caps_disk = can.caps_output = true;
-        return can;
-}
-
 static int
-judge(const struct prepare_options *o, struct prepared *p, int workspace, struct error *e)
+judge(const struct prepare_options *o, struct run_way *w, int workspace, int64_t now_s, struct error *e)
 {
-        struct host_ability real = all_limits(host_file_local_ability(&p->facts));
+        struct host_ability real = prepare_planned_ability(&w->host.facts, false);
         struct ref_places places = { .workspace = workspace };
-        struct verdict_host host = { .now_s = (int64_t)time(NULL) };
+        struct verdict_host host = { .now_s = now_s };
+        struct host_file file;
 
-        if (host_file_load(&p->arena, o->host_file, &real, true, &p->host, e) < 0) {
-                p->file_name = o->host_file;
+        if (host_file_load(&w->p.arena, o->host_file, &real, true, &file, e) < 0) {
+                w->file_name = o->host_file;
                 return -1;
         }
-        places.host = p->host.tree;
-        host.rules = p->host.rules;
+        w->host.rules = file.rules;
+        places.host = file.tree;
+        host.rules = file.rules;
         host.reader = ref_places_reader(&places);
-        if (verdict_reach(&p->arena, &p->manifest, VERDICT_AUTHORISE, &host, &p->verdict, &p->findings, e) < 0)
+        if (verdict_reach(&w->p.arena, &w->manifest, VERDICT_AUTHORISE, &host, &w->verdict, &w->p.findings, e) < 0)
                 return -1;
-        if (p->verdict.written.form == MANIFEST_NONE)
-                return fail(e, ERROR_NOT_CONFIGURED, "%s declares no sandbox, so no command may run", p->manifest.name);
-        p->spec = p->verdict.allowed;
+        if (w->verdict.written.form == MANIFEST_NONE)
+                return fail(e, ERROR_NOT_CONFIGURED, "%s declares no sandbox, so no command may run", w->manifest.name);
         return 0;
-}
-
-static bool
-is_local(const struct spec *spec)
-{
-        return strcmp(spec->provider, "local") == 0;
-}
-
-/* Whom the payload is outside: ourselves, or, as root, an id that is nobody else's while the lease of its name is held. */
-static int
-choose_identity(struct prepared *p, struct plan_request *request, struct error *e)
-{
-        uint64_t number = strtoull(p->id, NULL, 16);
-
-        request->outside_uid = p->facts.uid;
-        request->outside_gid = p->facts.gid;
-        for (int tries = 0; p->facts.is_privileged && tries < RESERVED_COUNT; tries++) {
-                uint32_t uid = (uint32_t)(RESERVED_FIRST + (number + (uint64_t)tries) % RESERVED_COUNT);
-                const char *lease = arena_format(&p->arena, "%s/%u.lease", p->facts.runtime_dir, uid);
-
-                if (!lease)
-                        return fail(e, ERROR_NO_MEMORY, "no memory for a name");
-                if (access(lease, F_OK) == 0)
-                        continue;
-                request->outside_uid = request->outside_gid = uid;
-                request->lease_path = lease;
-                return 0;
-        }
-        if (p->facts.is_privileged)
-                return fail(e, ERROR_QUOTA_EXCEEDED, "all %d ids for sandboxes are taken", RESERVED_COUNT);
-        return 0;
-}
-
-static bool
-has_groups(const struct host_facts *facts)
-{
-        for (int c = 0; c < CGROUP_CONTROLLER_MAX; c++)
-                if (facts->cgroup.place[c].version != 0)
-                        return true;
-        return facts->cgroup.unified[0] != '\0';
-}
-
-static int
-make_plan(struct prepared *p, struct error *e)
-{
-        struct plan_request request = { .id = p->id, .sources = p->sources.items, .source_count = p->sources.count,
-                                        .mounts = p->sources.mounts, .mount_count = p->sources.count, .disks = p->sources.disks,
-                                        .disk_count = p->sources.disk_count, .layers_off = p->layers_off };
-
-        if (choose_identity(p, &request, e) < 0)
-                return -1;
-        if (!request.lease_path && (p->sources.has_placeholders || has_groups(&p->facts)))
-                request.lease_path = arena_format(&p->arena, "%s/%s.lease", p->facts.runtime_dir, p->id);
-        return plan_build(&p->arena, p->spec, &p->facts, &request, &p->plan, &p->findings, e);
 }
 
 static const char *
-manifest_path(struct prepared *p, const struct prepare_options *o, const char *workspace)
+manifest_path(struct run_way *w, const struct prepare_options *o, const char *workspace)
 {
+        struct arena *arena = &w->p.arena;
         char *real = o->file ? realpath(o->file, NULL) : NULL;
-        const char *path = o->file ? (real ? arena_text(&p->arena, real) : NULL)
-                                   : arena_format(&p->arena, "%s/%s", workspace, strrchr(p->manifest.name, '/') ? strrchr(p->manifest.name, '/') + 1 : p->manifest.name);
+        const char *slash = strrchr(w->manifest.name, '/');
+        const char *path = o->file ? (real ? arena_text(arena, real) : NULL) : arena_format(arena, "%s/%s", workspace, slash ? slash + 1 : w->manifest.name);
 
         free(real);
         return path;
 }
 
 int
-prepared_init(struct prepared *p, struct error *e)
+run_way_init(struct run_way *w, struct error *e)
 {
         static _Alignas(16) unsigned char first[FIRST_LEN];
 
-        arena_init_in(&p->arena, ARENA_MAX, first, sizeof first);
-        findings_init(&p->findings, &p->arena);
-        p->layers_off = layers_off();
-        return host_facts_read(&p->facts, e);
+        prepared_init_in(&w->p, first, sizeof first);
+        w->layers_off = layers_off();
+        return prepare_host_init(&w->host, e);
 }
 
 int
-prepare(const struct prepare_options *options, struct prepared *ret, struct error *e)
+prepare(const struct prepare_options *options, struct run_way *ret, struct error *e)
 {
+        struct prepare_request request = { .id = ret->id, .caller_uid = PREPARE_UID_ANY, .now_s = (int64_t)time(NULL), .layers_off = ret->layers_off };
         scoped_fd int workspace_fd = -1;
-        const char *workspace;
 
         if (make_id(ret->id, e) < 0 || find_manifest(options, ret, e) < 0)
                 return -1;
-        workspace = workspace_path(options, ret, e);
-        if (!workspace)
+        request.workspace = workspace_path(options, ret, e);
+        if (!request.workspace)
                 return -1;
-        workspace_fd = open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        workspace_fd = open(request.workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (workspace_fd < 0)
-                return fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, errno, "opening the workspace %.200s", workspace);
-        if (judge(options, ret, workspace_fd, e) < 0)
+                return fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, errno, "opening the workspace %.200s", request.workspace);
+        if (judge(options, ret, workspace_fd, request.now_s, e) < 0)
                 return -1;
-        if (ret->spec->is_read_only)
+        if (ret->verdict.allowed->is_read_only)
                 return fail_at(e, ERROR_READ_ONLY, "read_only", NULL, "%s says read_only: true, so no command may run", ret->file_name);
-        if (!is_local(ret->spec))
-                return fail_at(e, ERROR_PROVIDER_UNKNOWN, "provider", NULL, "this program has no engine for the provider %.64s", ret->spec->provider);
-        if (sources_open(&ret->arena, ret->spec, ret->host.rules, workspace, manifest_path(ret, options, workspace),
-                         ret->facts.is_privileged, &ret->sources, e) < 0)
+        request.manifest_path = manifest_path(ret, options, request.workspace);
+        if (prepare_take(&ret->host, &request, ret->verdict.allowed, &ret->p, e) < 0)
                 return -1;
-        return make_plan(ret, e);
+        return prepare_plan(&ret->host, &request, &ret->p, e);
 }
 
 void
-prepared_fini(struct prepared *p)
+run_way_fini(struct run_way *w)
 {
-        sources_fini(&p->sources);
-        arena_fini(&p->arena);
+        prepared_fini(&w->p);
+        prepare_host_fini(&w->host);
 }

@@ -11,31 +11,24 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "base/findings.h"
-#include "cli/host_file.h"
-#include "cli/verdict.h"
-#include "plan/plan.h"
-#include "sandbox/sources.h"
+#include "prepare/prepare.h"
+#include "prepare/verdict.h"
 
 enum { PREPARE_EXTRA_MAX = 256 };
 
 struct prepare_options {
         const char *file, *workspace, *host_file, *timeout;
         const char *extra[PREPARE_EXTRA_MAX];  size_t extra_count;     /* -e NAME=value */
+        uint64_t timeout_ms;                                           /* 0: none was given */
         bool wants_terminal, is_json, is_raw;
         char **command;  int command_count;                            /* what follows the options */
 };
 
-struct prepared {
-        struct arena arena;
-        struct findings findings;
-        struct host_facts facts;
-        struct host_file host;
+struct run_way {
+        struct prepare_host host;
+        struct prepared p;
         struct ref_manifest_file manifest;
         struct verdict verdict;
-        const struct spec *spec;               /* authorised */
-        struct sources sources;
-        const struct plan *plan;
         const char *file_name;                 /* for messages */
         uint32_t layers_off;                   /* 0 in the shipped program */
         char id[17];
@@ -44,21 +37,18 @@ struct prepared {
 /* Reads the options of `run` and `plan`; the first word that is no option begins the command. Errors: ERROR_INVALID_ARGUMENT. */
 int prepare_options_read(int argc, char **argv, struct prepare_options *ret, struct error *e);
 
-/* Milliseconds in "1500ms", "30s", "5m", "2h" or "30" (seconds). Errors: ERROR_INVALID_ARGUMENT. */
-int prepare_duration_read(const char *text, uint64_t *ret_ms, struct error *e);
-
 /*
  * Looks at the host; before privileges are let go, because the facts say what the maker will have.
- * `p` is zeroed; once in a process. Errors: as host_facts_read().
+ * `w` is zeroed; once in a process. Errors: as host_facts_read().
  */
-int prepared_init(struct prepared *p, struct error *e);
+int run_way_init(struct run_way *w, struct error *e);
 
 /*
- * Walks the whole way from there. `ret` is ended with prepared_fini(), also after a failure. Everything that was said about the manifest is in
- * ret->findings. Errors: any of reading, judging and planning; ERROR_NOT_CONFIGURED, ERROR_READ_ONLY.
+ * Walks the whole way from there. `ret` is ended with run_way_fini(), also after a failure. Everything that was said about the manifest is in
+ * ret->p.findings. Errors: any of reading, judging and planning; ERROR_NOT_CONFIGURED, ERROR_READ_ONLY.
  */
-int prepare(const struct prepare_options *options, struct prepared *ret, struct error *e);
+int prepare(const struct prepare_options *options, struct run_way *ret, struct error *e);
 
-void prepared_fini(struct prepared *p);
+void run_way_fini(struct run_way *w);
 
 #endif

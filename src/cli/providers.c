@@ -6,7 +6,8 @@
  */
 #include "cli/commands.h"
 #include "cli/finding_print.h"
-#include "cli/host_file.h"
+#include "prepare/host.h"
+#include "prepare/host_file.h"
 #include "cli/options.h"
 #include "host/facts.h"
 
@@ -96,7 +97,7 @@ load(struct arena *arena, const char *host_name, struct host_file *ret, struct e
                 return fail(e, ERROR_NO_MEMORY, "no memory for the facts of this machine");
         if (host_facts_read(facts, e) < 0)
                 return -1;
-        real = host_file_local_ability(facts);
+        real = prepare_local_ability(facts, false);
         return host_file_load(arena, host_name, &real, true, ret, e);
 }
 

@@ -5,9 +5,11 @@
  * Theory, the ladder: descriptors of the caller are marked; with privileges the maker is started and they are let go
  * before any foreign text is read; then manifest, verdict, plan, command. The exit status is the command's own.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "backend/ns/maker.h"
@@ -16,51 +18,41 @@
 #include "cli/ladder.h"
 #include "cli/prepare.h"
 #include "cli/scope.h"
+#include "cli/secret.h"
+#include "cli/wall.h"
 #include "sandbox/environment.h"
 #include "sandbox/run.h"
 
 extern char **environ;
 
 static int
-open_secrets(const struct prepared *p, struct secret_values **ret, struct error *e)
+make_environment(struct run_way *w, const struct prepare_options *o, struct environment *ret, struct error *e)
 {
-        *ret = NULL;
-        if (p->spec->env.auth_count == 0 || !p->host.rules->secrets_file)
-                return 0;
-        return secret_values_open(p->host.rules->secrets_file, ret, e);
-}
-
-static int
-make_environment(struct prepared *p, const struct prepare_options *o, struct environment *ret, struct error *e)
-{
-        struct environment_request request = { .spec = p->spec, .rules = p->host.rules, .cwd = p->plan->cwd,
-                                               .has_terminal = o->wants_terminal, .extra = o->extra, .extra_count = o->extra_count,
-                                               .host = environ, .keeps_all = (p->layers_off & LAYER_ENV) != 0 };
+        struct prepare_command command = { .has_terminal = o->wants_terminal, .env = o->extra, .env_count = o->extra_count, .host = environ,
+                                           .keeps_all = (w->layers_off & LAYER_ENV) != 0 };
         struct secret_values *secrets;
         int result;
 
-        if (open_secrets(p, &secrets, e) < 0)
+        if (prepare_secrets(&w->p.arena, &w->p, environ, secret_asker(), &secrets, e) < 0)
                 return -1;
-        request.secrets = secrets;
-        result = environment_make(&p->arena, &request, ret, e);
+        secret_asker_end();
+        if (secrets && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) {
+                secret_values_free(secrets);
+                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "closing its memory to others");
+        }
+        command.secrets = secrets;
+        result = prepare_environment(&w->p.arena, &w->p, &command, ret, e);
         secret_values_free(secrets);
         return result;
 }
 
 /* The smaller of what the manifest says and what the caller asks. */
-static int
-choose_timeout(const struct prepared *p, const struct prepare_options *o, uint64_t *ret, struct error *e)
+static uint64_t
+choose_timeout(const struct run_way *w, const struct prepare_options *o)
 {
-        uint64_t asked;
+        uint64_t most = w->p.spec->limits.timeout_ms;
 
-        *ret = p->spec->limits.timeout_ms;
-        if (!o->timeout)
-                return 0;
-        if (prepare_duration_read(o->timeout, &asked, e) < 0)
-                return -1;
-        if (asked < *ret)
-                *ret = asked;
-        return 0;
+        return o->timeout_ms > 0 && o->timeout_ms < most ? o->timeout_ms : most;
 }
 
 /* The host may have the program although the sandbox does not: then say which entry would bring it in. */
@@ -94,35 +86,36 @@ explain_not_found(const char *name, struct error *e)
 }
 
 static void
-print_json(const struct prepared *p, const struct run_result *r)
+print_json(const struct run_way *w, const struct run_result *r)
 {
-        struct json_writer w;
+        struct json_writer out;
         enum error_code code = outcome_error(r->outcome.word);
 
-        json_init(&w, true);
-        json_open_map(&w);
-        json_member_text(&w, "id", p->id);
-        outcome_write(&w, &r->outcome);
-        json_key(&w, "stdout");
-        json_bytes(&w, r->out, r->out_len);
-        json_key(&w, "stderr");
-        json_bytes(&w, r->err, r->err_len);
-        json_member_bool(&w, "truncated", r->out_dropped + r->err_dropped > 0);
+        json_init(&out, true);
+        json_open_map(&out);
+        json_member_text(&out, "id", w->id);
+        outcome_write(&out, &r->outcome);
+        json_key(&out, "stdout");
+        json_bytes(&out, r->out, r->out_len);
+        json_key(&out, "stderr");
+        json_bytes(&out, r->err, r->err_len);
+        json_member_bool(&out, "truncated", r->out_dropped + r->err_dropped > 0);
+        wall_write_json(&out, r);
         if (code != ERROR_NONE) {
                 struct error e;
 
                 (void)fail(&e, code, "the command ended as %s", outcome_name(r->outcome.word));
-                json_key(&w, "error");
-                json_error(&w, &e);
+                json_key(&out, "error");
+                json_error(&out, &e);
         }
-        json_findings(&w, &p->findings);
-        json_close_map(&w);
-        (void)json_print(&w, stdout);
+        json_findings(&out, &w->p.findings);
+        json_close_map(&out);
+        (void)json_print(&out, stdout);
 }
 
 /* Endings that are not the command's own are told on standard error, with what to do. */
 static void
-print_ending(const struct prepared *p, const struct run_result *r)
+print_ending(const struct run_way *w, const struct run_result *r)
 {
         static const char *const sentences[OUTCOME_MAX] = {
                 [OUTCOME_TIMED_OUT] = "the command ran into limits.timeout_ms; its whole process tree was killed",
@@ -135,6 +128,7 @@ print_ending(const struct prepared *p, const struct run_result *r)
         const char *sentence = sentences[r->outcome.word];
         struct error e;
 
+        wall_print(r);
         if (r->outcome.dropped_bytes > 0)
                 (void)fprintf(stderr, "carrel: %llu bytes of output were dropped: they were past limits.output_bytes, or nobody read them\n",
                               (unsigned long long)r->outcome.dropped_bytes);
@@ -145,24 +139,26 @@ print_ending(const struct prepared *p, const struct run_result *r)
                 return;
         }
         (void)fail(&e, outcome_error(r->outcome.word), "%s", sentence);
-        print_error(stderr, p->file_name, &e);
+        print_error(stderr, w->file_name, &e);
 }
 
 static int
-run(struct prepared *p, const struct prepare_options *o, struct run_result *ret, struct error *e)
+run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, struct error *e)
 {
         struct environment env;
         struct run_options options = {
-                .backend = &backend_ns, .plan = p->plan, .sources = p->sources.fds,
+                .backend = &backend_ns, .plan = w->p.plan, .sources = w->p.sources->fds,
                 .argv = (const char *const *)o->command, .argc = (size_t)o->command_count,
-                .envp = env.items, .cwd = p->plan->cwd, .wants_terminal = o->wants_terminal, .captures = o->is_json,
+                .envp = env.items, .cwd = w->p.plan->cwd, .wants_terminal = o->wants_terminal, .captures = o->is_json,
                 .escapes = !o->is_raw, .in = STDIN_FILENO, .out = STDOUT_FILENO, .err = STDERR_FILENO,
-                .cpu_ms = p->spec->limits.cpu_ms, .output_bytes = p->spec->limits.output_bytes, .cpu_count = p->facts.cpu_count,
-                .floors = p->sources.writable, .floor_count = p->sources.writable_count, .floor_mb = p->plan->disk_floor_mb,
-                .layers_off = p->layers_off,
+                .cpu_ms = w->p.spec->limits.cpu_ms, .output_bytes = w->p.spec->limits.output_bytes, .cpu_count = w->host.facts.cpu_count,
+                .floors = w->p.sources->writable, .floor_count = w->p.sources->writable_count, .floor_mb = w->p.plan->disk_floor_mb,
+                .layers_off = w->layers_off,
         };
 
-        if (choose_timeout(p, o, &options.timeout_ms, e) < 0 || make_environment(p, o, &env, e) < 0)
+        options.timeout_ms = choose_timeout(w, o);
+        if (make_environment(w, o, &env, e) < 0 ||
+            wall_options(&w->p.arena, w->p.spec, w->p.rules, w->id, &options.wall, e) < 0)
                 return -1;
         options.envc = env.count;
         if (sandbox_run(&options, ret, e) < 0) {
@@ -191,22 +187,24 @@ checked(int argc, char **argv, struct prepare_options *o, struct error *e)
 }
 
 static void
-print_warnings(const struct prepared *p, const struct prepare_options *o)
+print_warnings(const struct run_way *w, const struct prepare_options *o)
 {
         if (!o->is_json)
-                print_run_warnings(stderr, p->file_name, &p->findings);
+                print_run_warnings(stderr, w->file_name, &w->p.findings);
 }
 
 /* Up to the plan, ready to be run. */
 static int
-get_ready(struct prepared *p, const struct prepare_options *o, int argc, char **argv, struct error *e)
+get_ready(struct run_way *w, const struct prepare_options *o, int argc, char **argv, struct error *e)
 {
-        if (prepared_init(p, e) < 0)
+        if (run_way_init(w, e) < 0)
                 return -1;
-        maker_collect(p->facts.runtime_dir);
-        if (ladder_climb(e) < 0 || prepare(o, p, e) < 0)
+        maker_collect(w->host.facts.runtime_dir);
+        if (secret_asker_start(o->host_file, e) < 0)
                 return -1;
-        scope_enter(p, argc, argv);
+        if (ladder_climb(e) < 0 || prepare(o, w, e) < 0)
+                return -1;
+        scope_enter(w, argc, argv);
         return 0;
 }
 
@@ -214,34 +212,34 @@ int
 cmd_run(int argc, char **argv)
 {
         struct prepare_options o;
-        static struct prepared p;              /* large, and zero where nobody writes */
+        static struct run_way w;               /* large, and zero where nobody writes */
         struct run_result result;
         struct error e;
         int status;
 
         if (checked(argc, argv, &o, &e) < 0) {
                 if (e.hint[0] == '\0')
-                        error_hint(&e, "`carrel help run` shows an example.");
+                        error_hint(&e, "`carrel run --help` shows an example.");
                 return print_failure(NULL, &e, o.is_json);
         }
-        status = get_ready(&p, &o, argc, argv, &e);
-        print_warnings(&p, &o);
+        status = get_ready(&w, &o, argc, argv, &e);
+        print_warnings(&w, &o);
         if (status < 0) {
-                status = print_failure(p.file_name, &e, o.is_json);
+                status = print_failure(w.file_name, &e, o.is_json);
                 if (!o.is_json)
-                        print_more_errors(stderr, p.file_name, &p.findings);
-        } else if (run(&p, &o, &result, &e) < 0) {
+                        print_more_errors(stderr, w.file_name, &w.p.findings);
+        } else if (run(&w, &o, &result, &e) < 0) {
                 if (e.code == ERROR_INVALID_ARGUMENT && e.hint[0] == '\0')
-                        error_hint(&e, "`carrel help run` shows an example.");
+                        error_hint(&e, "`carrel run --help` shows an example.");
                 status = print_failure(NULL, &e, o.is_json);   /* of the command, not of the manifest */
         } else {
                 if (o.is_json)
-                        print_json(&p, &result);
+                        print_json(&w, &result);
                 else
-                        print_ending(&p, &result);
+                        print_ending(&w, &result);
                 status = outcome_status(&result.outcome);
                 run_result_fini(&result);
         }
-        prepared_fini(&p);
+        run_way_fini(&w);
         return status;
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "host/facts.h"
 
 enum { WORDS = 8 };
 
@@ -48,19 +49,14 @@ manager_answers(void)
         return fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
 }
 
-void
-scope_enter(const struct prepared *p, int argc, char **argv)
+static void
+execute_in_scope(int argc, char **argv)
 {
         static const char *const words[WORDS] = { "systemd-run", "--user", "--scope", "--quiet", "--collect", "-p", "Delegate=yes", "--" };
-        const char **all;
+        const char **all = calloc((size_t)argc + WORDS + 2, sizeof *all);
         char self[4096];
-        ssize_t len;
+        ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
 
-        if (p->facts.is_privileged || getenv("CARREL_IN_SCOPE") || !wants_group(p->spec) || has_group(&p->facts) ||
-            access("/sys/fs/cgroup/cgroup.controllers", F_OK) < 0 || !manager_answers())
-                return;
-        len = readlink("/proc/self/exe", self, sizeof self - 1);
-        all = calloc((size_t)argc + WORDS + 2, sizeof *all);
         if (len <= 0 || !all || setenv("CARREL_IN_SCOPE", "1", 1) < 0) {
                 free(all);
                 return;
@@ -71,4 +67,31 @@ scope_enter(const struct prepared *p, int argc, char **argv)
         memcpy(all + WORDS + 1, argv, (size_t)argc * sizeof *argv);
         (void)execvp(all[0], (char *const *)(uintptr_t)all);
         free(all);                             /* no systemd-run: warned of, as without systemd */
+}
+
+static bool
+may_ask(const struct host_facts *facts)
+{
+        return !facts->is_privileged && !getenv("CARREL_IN_SCOPE") && !has_group(facts) && access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0 &&
+               manager_answers();
+}
+
+void
+scope_enter(const struct run_way *w, int argc, char **argv)
+{
+        if (wants_group(w->p.spec) && may_ask(&w->host.facts))
+                execute_in_scope(argc, argv);
+}
+
+void
+scope_enter_for_daemon(int argc, char **argv)
+{
+        struct host_facts *facts = calloc(1, sizeof *facts);
+        struct error e;
+
+        /* A service has its group from its unit, and its descriptors and its process id are bound to it. */
+        if (facts && !getenv("LISTEN_FDS") && !getenv("NOTIFY_SOCKET") && host_facts_read(facts, &e) == 0 && may_ask(facts))
+                execute_in_scope(argc, argv);
+        free(facts);
+        (void)unsetenv("CARREL_IN_SCOPE");
 }

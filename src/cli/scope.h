@@ -11,6 +11,9 @@
  * this program again in a transient scope with delegation, with the same arguments, and does not return. Otherwise returns,
  * and the planner's warnings stand. Never tried twice (CARREL_IN_SCOPE). Source: systemd.resource-control(5), Delegate=.
  */
-void scope_enter(const struct prepared *p, int argc, char **argv);
+void scope_enter(const struct run_way *w, int argc, char **argv);
+
+/* The same for `carrel serve`, whose sandboxes are not known yet: wherever it would help. */
+void scope_enter_for_daemon(int argc, char **argv);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * filter/generate.c - writes the filters of one architecture as a C header; runs while Carrel is built.
  *
- *      filter-generate x86_64 on|off NAME OUTPUT
+ *      filter-generate x86_64 on|off|keeper|door|box|gate NAME OUTPUT
  *
  * Room: filter (words), at build time only. Touches: stdio, libseccomp (the names and numbers of system calls).
  * Theory: calls.def is turned into decisions by number, decisions into a program (assemble), and the program is
@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -83,6 +84,19 @@ static const struct call_row call_rows[] = {
 static const struct rule_row rule_rows[] = {
 #include "filter/calls.def"
 };
+
+enum { KEEPER = 1 << 0, DOOR = 1 << 1, BOX = 1 << 2, GATE = 1 << 3 };
+
+struct own_row { const char *name; int who; bool is_judged; struct rule rule; };
+
+#define OWN(who, name, why) { #name, (who), false, { { { 0 } }, ALLOW } },
+#define OWN_IF(who, name, tests, why) { #name, (who), true, { tests, ALLOW } },
+#define DEADLY(name, why) { #name, 0, false, { { { 0 } }, VERDICT_KILL } },
+static const struct own_row own_rows[] = {
+#include "filter/own.def"
+};
+
+static const struct { const char *name; int who; } processes[] = { { "keeper", KEEPER }, { "door", DOOR }, { "box", BOX }, { "gate", GATE } };
 
 static const struct {
         const char *name;
@@ -180,6 +194,43 @@ table_check(const struct table *t, uint32_t arch)
         }
 }
 
+/* One process of ours: what it is named for is allowed, every other call that has a name is EPERM. */
+static void
+own_read(struct table *t, uint32_t arch, int who)
+{
+        t->audit_arch = arch;
+        for (int number = 0; number <= LAST_DECIDED; number++)
+                if (seccomp_syscall_resolve_num_arch(arch, number))
+                        t->decisions[number] = (struct decision){ .name = "other", .otherwise = EPERM };
+        for (size_t i = 0; i < ROWS(own_rows); i++) {
+                const struct own_row *row = &own_rows[i];
+                int number = seccomp_syscall_resolve_name_arch(arch, row->name);
+                struct decision *d;
+
+                if (number == __NR_SCMP_ERROR)
+                        die("libseccomp knows no such call", row->name);
+                if (number < 0 || number >= NUMBERS_MAX || (row->who != 0 && (row->who & who) == 0))
+                        continue;
+                d = &t->decisions[number];
+                if (strcmp(d->name, "other") != 0 && (!row->is_judged || d->rule_count == 0 || d->rule_count == RULES_MAX))
+                        die("a second row for the same call and process", row->name);
+                d->name = row->name;
+                if (row->is_judged)
+                        d->rules[d->rule_count++] = row->rule;
+                else
+                        d->otherwise = row->rule.verdict;
+        }
+}
+
+static int
+process_find(const char *name)
+{
+        for (size_t i = 0; i < ROWS(processes); i++)
+                if (strcmp(processes[i].name, name) == 0)
+                        return processes[i].who;
+        return 0;
+}
+
 static void
 header_write(const struct assembly *a, const char *arch, const char *name, const char *path)
 {
@@ -187,7 +238,7 @@ header_write(const struct assembly *a, const char *arch, const char *name, const
 
         if (!out)
                 die("cannot be written", path);
-        (void)fprintf(out, "/* %s for %s: %d steps. Made from filter/calls.def by filter/generate.c. */\n", name, arch,
+        (void)fprintf(out, "/* %s for %s: %d steps. Made from the tables of filter/ by filter/generate.c. */\n", name, arch,
                       (int)(STEPS_MAX - a->first));
         (void)fprintf(out, "static const struct sock_filter %s_steps[] = {\n", name);
         for (size_t i = a->first; i < STEPS_MAX; i++)
@@ -208,14 +259,18 @@ main(int argc, char **argv)
         uint32_t arch = 0;
 
         if (argc != 5)
-                die("usage: filter-generate ARCHITECTURE on|off NAME OUTPUT", "arguments");
+                die("usage: filter-generate ARCHITECTURE on|off|keeper|door|box|gate NAME OUTPUT", "arguments");
         for (size_t i = 0; i < ROWS(architectures); i++)
                 if (strcmp(architectures[i].name, argv[1]) == 0)
                         arch = architectures[i].token;
         if (arch == 0)
                 die("no such architecture here", argv[1]);
-        table_read(&table, arch, strcmp(argv[2], "on") == 0 ? UNIX_OFF : UNIX_ON);
-        table_check(&table, arch);
+        if (process_find(argv[2]) != 0) {
+                own_read(&table, arch, process_find(argv[2]));
+        } else {
+                table_read(&table, arch, strcmp(argv[2], "on") == 0 ? UNIX_OFF : UNIX_ON);
+                table_check(&table, arch);
+        }
         if (assemble(&program, &table) < 0)
                 die("longer than STEPS_MAX", argv[3]);
         if (meaning_check(&table, program.steps + program.first, STEPS_MAX - program.first, &call) < 0) {

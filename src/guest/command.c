@@ -25,7 +25,7 @@
 #define SYS_close_range 436
 #endif
 
-enum { STACK_LEN = 64 * 1024, PATH_ROOM = 4096, FD_LAST = 4096 };
+enum { STACK_LEN = 64 * 1024, PATH_ROOM = 4096, FD_LAST = 4096, FLAGS_KNOWN = WIRE_EXEC_TREE * 2 - 1 };
 
 /* Written by the child, read by us once it has executed or gone. */
 struct attempt {
@@ -44,6 +44,8 @@ command_read(const struct wire_message *m, char *body, char **pointers, size_t r
                 return -EPROTO;
         memcpy(&ret->head, body, sizeof ret->head);
         if (ret->head.strings_len != m->len - sizeof ret->head || ret->head.strings_len == 0 || at[ret->head.strings_len - 1] != '\0')
+                return -EPROTO;
+        if ((ret->head.flags & ~(uint32_t)FLAGS_KNOWN) != 0)
                 return -EPROTO;
         count = (size_t)ret->head.argc + ret->head.envc + 1;
         if (ret->head.argc == 0 || ret->head.argc > COMMAND_STRINGS_MAX || ret->head.envc > COMMAND_STRINGS_MAX || count + 2 > room)
@@ -68,32 +70,42 @@ command_read(const struct wire_message *m, char *body, char **pointers, size_t r
                 return -EPROTO;
         ret->argv[ret->head.argc] = NULL;
         ret->envp[ret->head.envc] = NULL;
-        ret->master = -1;
+        ret->group = -1;
         return 0;
 }
 
-static void
-close_above_two(void)
+void
+command_close_from(unsigned first)
 {
-        if (syscall(SYS_close_range, 3, ~0u, 0) == 0)
+        if (syscall(SYS_close_range, first, ~0u, 0) == 0)
                 return;
-        for (int fd = 3; fd < FD_LAST; fd++)
+        for (int fd = (int)first; fd < FD_LAST; fd++)
                 (void)close(fd);
 }
 
-static void
-reset_signals(void)
+void
+command_freshen(void)
 {
+        static unsigned is_done;
         struct sigaction standard = { .sa_handler = SIG_DFL };
-        sigset_t none;
 
+        if (is_done)
+                return;
+        is_done = 1;
         for (int number = 1; number < NSIG; number++)
                 (void)sigaction(number, &standard, NULL);
-        (void)sigemptyset(&none);
-        (void)sigprocmask(SIG_SETMASK, &none, NULL);
         (void)umask(022);
         (void)setpriority(PRIO_PROCESS, 0, 0);
         (void)personality(0);
+}
+
+static void
+unblock_signals(void)
+{
+        sigset_t none;
+
+        (void)sigemptyset(&none);
+        (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 static int
@@ -102,7 +114,7 @@ take_stdio(const struct command *c)
         int high[3];
 
         for (int i = 0; i < 3; i++)        /* away from 0..2 first, so that no copy overwrites a source */
-                if ((high[i] = fcntl(c->stdio[i], F_DUPFD, 3)) < 0)
+                if ((high[i] = c->stdio[i] > 2 ? c->stdio[i] : fcntl(c->stdio[i], F_DUPFD, 3)) < 0)
                         return -errno;
         for (int i = 0; i < 3; i++)
                 if (dup2(high[i], i) < 0)
@@ -110,8 +122,8 @@ take_stdio(const struct command *c)
         return 0;
 }
 
-static int
-enter_directory(const char *cwd)
+int
+command_enter(const char *cwd)
 {
         char real[PATH_ROOM];
         long len;
@@ -146,8 +158,8 @@ try_one(const struct command *c, const char *path)
 }
 
 /* As execvp(3): a name with a slash is a path; else PATH is searched, and "not permitted" is told only at the end. */
-static int
-execute(const struct command *c)
+int
+command_execute(const struct command *c)
 {
         const char *name = c->argv[0];
         int result = -ENOENT;
@@ -180,25 +192,34 @@ execute(const struct command *c)
         return result;
 }
 
-static int
-prepare(const struct command *c)
+int
+command_prepare(const struct command *c, int keep)
 {
-        struct rlimit cpu = { c->head.cpu_seconds, c->head.cpu_seconds + 1 };
-        int result;
-
+        if (c->group >= 0 && write(c->group, "0", 1) != 1)     /* first: what follows is counted, and dies with the group */
+                return -errno;
         if (setsid() < 0)
                 return -errno;
-        result = take_stdio(c);
+        return command_dress(c, keep);
+}
+
+int
+command_dress(const struct command *c, int keep)
+{
+        struct rlimit cpu = { c->head.cpu_seconds, c->head.cpu_seconds + 1 };
+        int result = take_stdio(c);
+
         if (result < 0)
                 return result;
         if ((c->head.flags & WIRE_EXEC_TTY) != 0 && ioctl(0, TIOCSCTTY, 0) < 0)
                 return -errno;
         if (c->head.cpu_seconds > 0 && setrlimit(RLIMIT_CPU, &cpu) < 0)
                 return -errno;
+        if (keep > COMMAND_KEPT && dup2(keep, COMMAND_KEPT) < 0)
+                return -errno;
         if ((c->head.skip_resets & WIRE_RESET_FDS) == 0)
-                close_above_two();
+                command_close_from(keep < 0 ? COMMAND_KEPT : COMMAND_KEPT + 1);
         if ((c->head.skip_resets & WIRE_RESET_SIGNALS) == 0)
-                reset_signals();
+                unblock_signals();
         return 0;
 }
 
@@ -208,14 +229,14 @@ child(void *argument)
         struct attempt *a = argument;
 
         a->stage = WIRE_STAGE_PREPARE;
-        a->sys = -prepare(a->command);
+        a->sys = -command_prepare(a->command, -1);
         if (a->sys == 0) {
                 a->stage = WIRE_STAGE_DIRECTORY;
-                a->sys = -enter_directory(a->command->cwd);
+                a->sys = -command_enter(a->command->cwd);
         }
         if (a->sys == 0) {
                 a->stage = WIRE_STAGE_LOOKUP;
-                a->sys = -execute(a->command);
+                a->sys = -command_execute(a->command);
         }
         _exit(127);
 }
@@ -225,7 +246,11 @@ command_start(const struct command *c, enum wire_exec_stage *ret_stage)
 {
         static _Alignas(16) char stack[STACK_LEN];
         struct attempt a = { c, 0, WIRE_STAGE_SPAWN };
-        pid_t pid = clone(child, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &a);
+        pid_t pid;
+
+        if ((c->head.skip_resets & WIRE_RESET_SIGNALS) == 0)
+                command_freshen();
+        pid = clone(child, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &a);
 
         *ret_stage = a.stage;
         if (pid < 0)

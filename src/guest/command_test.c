@@ -71,7 +71,7 @@ every_string_is_counted(const struct message_row *row, const struct command *c)
                 assert_string_equal(c->envp[i], at);
         assert_null(c->envp[row->envc]);
         assert_string_equal(c->cwd, at);
-        assert_int_equal(c->master, -1);
+        assert_int_equal(c->group, -1);
 }
 
 static void
@@ -92,6 +92,24 @@ a_message_is_whole_or_refused(void **state)
                 assert_ptr_equal(pointers[ROOM], pointers);
                 free(body);
         }
+}
+
+static void
+a_flag_of_tomorrow_is_refused(void **state)
+{
+        const struct message_row whole = { "", 1, 0, TEXT("ls\0/\0"), 0, 0 };
+        struct wire_message m;
+        char *body = body_of(&whole, &m), *pointers[ROOM];
+        struct wire_exec head;
+        struct command c;
+
+        memcpy(&head, body, sizeof head);
+        for (unsigned bit = 0; bit < 32; bit++) {
+                head.flags = 1u << bit;
+                memcpy(body, &head, sizeof head);
+                assert_int_equal(command_read(&m, body, pointers, ROOM, &c), head.flags <= WIRE_EXEC_TREE ? 0 : -EPROTO);
+        }
+        free(body);
 }
 
 static void
@@ -147,6 +165,7 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_message_is_whole_or_refused),
+                cmocka_unit_test(a_flag_of_tomorrow_is_refused),
                 cmocka_unit_test(a_cut_message_is_refused),
                 cmocka_unit_test(the_search_path_is_the_environments),
         };

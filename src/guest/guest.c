@@ -3,39 +3,40 @@
  *
  * Room: guest (program). Touches: processes, fd.
  *
- *     idle --WIRE_EXEC--> running --its process ends--> idle, or the box ends (WIRE_EXEC_LAST)
- *       any state --control socket closes--> the box ends
+ *     serving --the last command (WIRE_EXEC_LAST) is over and told, or the control socket closes--> the box ends
  *
  * Theory: the end of pid 1 is the end of every process in its pid namespace, so "the whole tree dies" is one _exit() (P10).
- * Signals never reach pid 1 from inside (it has no handlers); SIGCHLD is blocked and read from a descriptor.
+ * Signals never reach pid 1 from inside (it has no handlers); SIGCHLD is blocked and read from a descriptor. It waits in one place and
+ * for nobody in particular: the control socket does not block, what it does not take stays in the tables (guest/exec.h, guest/connect.h),
+ * and while a refusal is untold nothing more is read from it.
  */
 #include "guest/guest.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/time.h>
-#include <sys/wait.h>
-#include <termios.h>
 #include <unistd.h>
 
-#include "guest/command.h"
-#include "guest/terminal.h"
+#include "guest/connect.h"
+#include "guest/exec.h"
+#include "guest/listen.h"
+
+enum { CONTROL, SIGNALS, REPORTS, SPARE, FIRST_CONNECT };
+enum { BROKEN = 125, MESSAGES_AT_ONCE = 64, FDS_OURS = 12 /* and what one message brings */, SHARE = 4, FDS_PLENTY = 64 };
 
 struct guest {
         int control, signals;
-        pid_t main_pid;            /* the command being watched, 0 when idle */
-        unsigned is_last;
-        int master;                /* of its terminal, -1 if none */
+        struct execs execs;
+        struct connects connects;
+        struct listens listens;
 };
 
 static _Alignas(8) char body[WIRE_BODY_MAX];
-static char *pointers[2 * COMMAND_STRINGS_MAX];
+static struct guest guest;             /* touched as far as it is used */
 
 static _Noreturn void
 end(int status)
@@ -44,132 +45,82 @@ end(int status)
 }
 
 static void
-say(const struct guest *g, uint16_t kind, const void *message, size_t len, const int *fds, size_t fd_count)
+serve_message(struct guest *g, struct wire_message *m)
 {
-        if (wire_send(g->control, kind, message, len, fds, fd_count) < 0)
-                end(0);
-}
+        const struct wire_exec_number *number = (const void *)body;
 
-static void
-refuse_command(struct guest *g, int sys, enum wire_exec_stage stage)
-{
-        struct wire_exec_failed failed = { sys, stage };
-
-        say(g, WIRE_EXEC_FAILED, &failed, sizeof failed, NULL, 0);
-        if (g->is_last)
-                end(0);
+        switch (m->kind) {
+        case WIRE_EXEC:
+                execs_start(&g->execs, m, body);
+                break;
+        case WIRE_SIGNAL:
+                if (m->len == sizeof *number)
+                        execs_signal(&g->execs, number->exec, number->number);
+                break;
+        case WIRE_RESIZE:
+                if (m->len == sizeof(struct wire_exec_size))
+                        execs_resize(&g->execs, (const void *)body);
+                break;
+        case WIRE_KILL_TREE:
+                if (m->len == sizeof *number)
+                        execs_kill_tree(&g->execs, number->exec);
+                break;
+        case WIRE_SPARE:
+                if (m->len == sizeof(struct wire_spare))
+                        execs_spare(&g->execs, m, (const void *)body);
+                break;
+        case WIRE_CONNECT:
+                if (m->len == sizeof(struct wire_connect))
+                        connects_start(&g->connects, (const void *)body);
+                break;
+        case WIRE_WALL_LISTEN:
+                if (m->len == sizeof(struct wire_wall_listen))
+                        listens_start(&g->listens, (const void *)body);
+                break;
+        default:
+                break;
+        }
 }
 
 static int
-take_terminal(struct guest *g, struct command *c)
+is_refusing(const struct guest *g)
 {
-        int slave;
-        int result = terminal_open(c->head.rows, c->head.columns, &c->master, &slave);
-
-        if (result < 0)
-                return result;
-        c->stdio[0] = c->stdio[1] = c->stdio[2] = slave;
-        g->master = c->master;
-        return 0;
-}
-
-static int
-take_stdio(struct guest *g, struct command *c, const struct wire_message *m)
-{
-        if ((c->head.flags & WIRE_EXEC_TTY) != 0)
-                return take_terminal(g, c);
-        if (m->fd_count != 3)
-                return -EPROTO;
-        memcpy(c->stdio, m->fds, sizeof c->stdio);
-        return 0;
+        return g->execs.has_refusal || g->connects.has_refusal || g->listens.is_due;
 }
 
 static void
-start_command(struct guest *g, struct wire_message *m)
+tell(struct guest *g)
 {
-        struct command c = { .master = -1 };
-        enum wire_exec_stage stage = WIRE_STAGE_SPAWN;
-        int result = command_read(m, body, pointers, sizeof pointers / sizeof *pointers, &c);
-
-        if (result < 0 || g->main_pid != 0) {
-                refuse_command(g, result < 0 ? -result : EBUSY, stage);
-                return;
-        }
-        g->is_last = c.head.flags & WIRE_EXEC_LAST;
-        result = take_stdio(g, &c, m);
-        if (result < 0) {
-                refuse_command(g, -result, WIRE_STAGE_TERMINAL);
-                return;
-        }
-        result = command_start(&c, &stage);
-        if (c.master >= 0)
-                (void)close(c.stdio[0]);
-        if (result < 0) {
-                refuse_command(g, -result, stage);
-                return;
-        }
-        g->main_pid = result;
-        say(g, WIRE_EXEC_STARTED, NULL, 0, &c.master, c.master >= 0);
-}
-
-static void
-serve_message(struct guest *g)
-{
-        struct wire_message m;
-        int got = wire_receive(g->control, 0, &m, body, sizeof body);
-
-        if (got == -EAGAIN)
-                return;
-        if (got <= 0)
-                end(0);
-        if (m.kind == WIRE_EXEC)
-                start_command(g, &m);
-        else if (m.kind == WIRE_SIGNAL && m.len == sizeof(struct wire_number) && g->main_pid > 0)
-                (void)kill(-g->main_pid, ((const struct wire_number *)(const void *)body)->number);
-        else if (m.kind == WIRE_RESIZE && m.len == sizeof(struct wire_size) && g->master >= 0) {
-                const struct wire_size *size = (const void *)body;
-                struct winsize window = { .ws_row = size->rows, .ws_col = size->columns };
-
-                (void)ioctl(g->master, TIOCSWINSZ, &window);
-        }
-        wire_message_close(&m);
-}
-
-static uint64_t
-microseconds(struct timeval time)
-{
-        return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec;
-}
-
-static void
-report_end(struct guest *g, const siginfo_t *info)
-{
-        struct rusage usage;
-        struct wire_exec_ended ended = { info->si_code, info->si_status, 0, 0, 0 };
-
-        if (getrusage(RUSAGE_CHILDREN, &usage) == 0) {
-                ended.user_us = microseconds(usage.ru_utime);
-                ended.system_us = microseconds(usage.ru_stime);
-                ended.max_rss_kb = (uint64_t)usage.ru_maxrss;
-        }
-        g->main_pid = 0;
-        say(g, WIRE_EXEC_ENDED, &ended, sizeof ended, NULL, 0);
-        if (g->is_last)
+        if (execs_tell(&g->execs) < 0 || connects_serve(&g->connects) < 0 || listens_tell(&g->listens) < 0 || g->execs.is_ending)
                 end(0);
 }
 
 static void
-reap(struct guest *g)
+hear_control(struct guest *g)
 {
-        siginfo_t info;
+        for (int i = 0; i < MESSAGES_AT_ONCE && !is_refusing(g); i++) {
+                struct wire_message m;
+                int got = wire_receive(g->control, 0, &m, body, sizeof body);
 
-        for (;;) {
-                info.si_pid = 0;
-                if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG) < 0 || info.si_pid == 0)
+                if (got == -EAGAIN)
                         return;
-                if (info.si_pid == g->main_pid)
-                        report_end(g, &info);
+                if (got <= 0)
+                        end(0);
+                execs_hear(&g->execs);         /* a signal finds the pid that was reported before it */
+                serve_message(g, &m);
+                wire_message_close(&m);
+                tell(g);
         }
+}
+
+static void
+hear_signals(struct guest *g)
+{
+        struct signalfd_siginfo drained;
+
+        while (read(g->signals, &drained, sizeof drained) > 0)
+                continue;
+        execs_reap(&g->execs);
 }
 
 static int
@@ -186,26 +137,67 @@ open_signals(void)
         return signalfd(-1, &child, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-void
-guest_serve(int control)
+/* Waits until there is something to do. */
+static void
+wait_for(struct guest *g, struct pollfd *fds, int timeout_ms)
 {
-        struct guest g = { .control = control, .signals = open_signals(), .master = -1 };
-        struct pollfd fds[2] = { { control, POLLIN, 0 }, { g.signals, POLLIN, 0 } };
-        struct signalfd_siginfo drained;
+        short in = is_refusing(g) ? 0 : POLLIN;
+        short out = g->execs.has_news || connects_has_news(&g->connects) || is_refusing(g) ? POLLOUT : 0;
+        size_t count;
 
-        if (g.signals < 0)
-                end(125);
+        fds[CONTROL] = (struct pollfd){ g->control, (short)(in | out), 0 };
+        fds[SIGNALS] = (struct pollfd){ g->signals, POLLIN, 0 };
+        fds[REPORTS] = (struct pollfd){ g->execs.reports[0], POLLIN, 0 };
+        fds[SPARE] = (struct pollfd){ g->execs.spare.socket, POLLIN, 0 };
+        count = connects_poll(&g->connects, fds + FIRST_CONNECT, &timeout_ms);
+        if (poll(fds, FIRST_CONNECT + count, timeout_ms) < 0 && errno != EINTR)
+                end(BROKEN);
+}
+
+/*
+ * Descriptors are the payload's limit and ours: what is kept for others is bounded, because a message whose descriptors find no room
+ * is none, and would be our end.
+ */
+static void
+share_descriptors(struct guest *g)
+{
+        struct rlimit files = { FDS_OURS, FDS_OURS };
+        unsigned room = 1, sockets, ours;
+
+        (void)getrlimit(RLIMIT_NOFILE, &files);
+        g->execs.has_no_spare = files.rlim_cur < FDS_PLENTY;
+        ours = FDS_OURS + (g->execs.has_no_spare ? 0u : SPARE_FDS) + (unsigned)g->listens.stock_count;
+        if (files.rlim_cur > ours + 1)
+                room = files.rlim_cur - ours < EXEC_MAX ? (unsigned)(files.rlim_cur - ours) : EXEC_MAX;
+        sockets = room / SHARE < CONNECTS_MAX ? room / SHARE : CONNECTS_MAX;
+        execs_init(&g->execs, g->control, room - sockets);
+        connects_init(&g->connects, g->control, sockets);
+}
+
+void
+guest_serve(int control, const int *stock, size_t stock_count)
+{
+        static struct pollfd fds[FIRST_CONNECT + CONNECTS_MAX];
+        struct guest *g = &guest;
+
+        g->control = g->listens.control = control;
+        g->listens.stock = stock;
+        g->listens.stock_count = stock_count;
+        g->signals = open_signals();
+        if (g->signals < 0 || fcntl(control, F_SETFL, O_NONBLOCK) < 0)
+                end(BROKEN);
+        share_descriptors(g);
         for (;;) {
-                if (poll(fds, 2, -1) < 0 && errno != EINTR)
-                        end(125);
-                if ((fds[0].revents & (POLLHUP | POLLERR)) != 0)
+                wait_for(g, fds, execs_kill(&g->execs));
+                if ((fds[CONTROL].revents & (POLLHUP | POLLERR)) != 0)
                         end(0);
-                if ((fds[1].revents & POLLIN) != 0) {
-                        while (read(g.signals, &drained, sizeof drained) > 0)
-                                continue;
-                        reap(&g);
-                }
-                if ((fds[0].revents & POLLIN) != 0)
-                        serve_message(&g);
+                if ((fds[REPORTS].revents & POLLIN) != 0 || fds[SPARE].revents != 0)
+                        execs_hear(&g->execs);
+                if ((fds[SIGNALS].revents & POLLIN) != 0)
+                        hear_signals(g);
+                if ((fds[CONTROL].revents & POLLIN) != 0)
+                        hear_control(g);
+                execs_resume(&g->execs);
+                tell(g);
         }
 }

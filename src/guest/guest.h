@@ -4,7 +4,12 @@
 #ifndef CARREL_GUEST_GUEST_H
 #define CARREL_GUEST_GUEST_H
 
-/* Serves the control socket until it closes or the last command ends. Never returns. */
-_Noreturn void guest_serve(int control);
+#include <stddef.h>
+
+/*
+ * Serves the control socket until it closes or the last command ends. Never returns. `stock`: sockets of a routed wall, for ports that are asked for later
+ * (guest/listen.h); borrowed, closed when executing.
+ */
+_Noreturn void guest_serve(int control, const int *stock, size_t stock_count);
 
 #endif

@@ -56,6 +56,8 @@ enum attempt_result attempt_tmpfs(struct attempt *a);
 enum attempt_result attempt_mount_api(struct attempt *a);
 enum attempt_result attempt_devpts(struct attempt *a);
 enum attempt_result attempt_loopback(struct attempt *a);
+enum attempt_result attempt_wall(struct attempt *a);
+enum attempt_result attempt_routed(struct attempt *a);
 enum attempt_result attempt_overlay(struct attempt *a);
 enum attempt_result attempt_idmap(struct attempt *a);
 

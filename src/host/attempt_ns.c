@@ -12,6 +12,8 @@
 #include <fcntl.h>
 #include <linux/mount.h>
 #include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -27,6 +29,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "wall/wall.h"
 
 /* The C library's <sys/mount.h> and the kernel's <linux/mount.h> cannot both be read; these few are enough. */
 int mount(const char *source, const char *target, const char *type, unsigned long flags, const void *data);
@@ -43,6 +46,7 @@ enum { FLAG_NOSUID = 2, FLAG_NODEV = 4, FLAG_NOEXEC = 8, FLAG_REC = 16384, FLAG_
 #ifndef SYS_mount_setattr
 #define SYS_mount_setattr 442
 #endif
+enum { WALL_WAIT_MS = 1000 };
 enum { TREE_RECURSIVE = 0x8000, TREE_EMPTY_PATH = 0x1000 };
 
 static const char apparmor_knob[] = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns";
@@ -352,6 +356,70 @@ attempt_loopback(struct attempt *a)
         if (!(request.ifr_flags & IFF_UP))
                 return attempt_fails(a, 0, "lo stays down");
         return attempt_works(a, "lo is up in a network namespace");
+}
+
+/* Connects to an address of the documentation's networks, which exists nowhere. 0 or an errno. */
+static int
+is_caught(int listener, const struct sockaddr *to, socklen_t len)
+{
+        scoped_fd int client = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        scoped_fd int got = -1;
+        struct pollfd fd = { .fd = listener, .events = POLLIN };
+
+        if (client < 0 || (connect(client, to, len) < 0 && errno != EINPROGRESS))
+                return errno;
+        if (poll(&fd, 1, WALL_WAIT_MS) != 1)
+                return ETIMEDOUT;
+        got = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        return got < 0 ? errno : 0;
+}
+
+/* Makes a wall in a namespace of its own, and looks whether it catches both families. */
+static enum attempt_result
+wall_try(struct attempt *a, const struct wall_wanted *wanted, int sockets[WALL_FDS_MAX], const char *wrong)
+{
+        const struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(443), .sin_addr = { htonl(0xcb007101u) } };     /* 203.0.113.1 */
+        const struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(443),
+                                          .sin6_addr = { { { 0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 } } } };
+        enum attempt_result r = attempt_loopback(a);
+        int sys;
+
+        if (r != ATTEMPT_WORKS)
+                return r;
+        sys = -wall_open(wanted, sockets);
+        if (sys != 0)
+                return attempt_fails(a, sys, "%s", wrong);
+        sys = is_caught(sockets[WALL_HTTPS], (const struct sockaddr *)&four, sizeof four);
+        if (sys != 0)
+                return attempt_fails(a, sys, "a connection to 203.0.113.1 is not caught");
+        sys = is_caught(sockets[WALL_HTTPS], (const struct sockaddr *)&six, sizeof six);
+        if (sys != 0)
+                return attempt_fails(a, sys, "a connection to 2001:db8::1 is not caught");
+        return attempt_works(a, "connections to any address are caught, of both families");
+}
+
+enum attempt_result
+attempt_wall(struct attempt *a)
+{
+        int sockets[WALL_FDS_MAX];
+
+        return wall_try(a, &(struct wall_wanted){ .ports = NULL }, sockets, "addresses cannot be made local, or no listener opens on them");
+}
+
+enum attempt_result
+attempt_routed(struct attempt *a)
+{
+        const struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(443) };
+        int sockets[WALL_FDS_MAX];
+        enum attempt_result r = wall_try(a, &(struct wall_wanted){ .is_routed = true }, sockets, "no second namespace can be joined by a veth pair");
+        scoped_fd int server = -1;
+
+        if (r != ATTEMPT_WORKS)
+                return r;
+        server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (server < 0 || bind(server, (const struct sockaddr *)&any, sizeof any) < 0)
+                return attempt_fails(a, errno, "port 443 is not free inside");
+        return attempt_works(a, "connections are caught in a namespace of their own, and port 443 is free inside");
 }
 
 enum attempt_result

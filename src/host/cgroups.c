@@ -498,6 +498,15 @@ path_climb(char *dir, const char *top)
         return true;
 }
 
+/* The leaf that runtimes sit in, so that the group above it can hand out limits: nothing is ever made below it. */
+static bool
+is_leaf(const char *dir)
+{
+        const char *slash = strrchr(dir, '/');
+
+        return slash && strcmp(slash + 1, "carrel-runtime") == 0;
+}
+
 /* Our own group, then its ancestors: the first that can limit, else the first we may write (kill and freeze). */
 static void
 v2_take_nearest(struct cgroup_facts *ret, const struct view *v, const struct v2 *v2, unsigned wanted)
@@ -507,7 +516,7 @@ v2_take_nearest(struct cgroup_facts *ret, const struct view *v, const struct v2 
 
         memcpy(dir, v2->own, sizeof dir);
         do {
-                if (!v2_may_make(v->probe, dir))
+                if (is_leaf(dir) || !v2_may_make(v->probe, dir))
                         continue;
                 if (v2_weigh(v, v2, dir, wanted, &c)) {
                         if (c.must_enable)

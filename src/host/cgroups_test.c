@@ -119,6 +119,17 @@ static const struct layout layouts[] = {
           "c /sys/fs/cgroup/svc/cgroup.controllers memory pids\nc /sys/fs/cgroup/svc/cgroup.subtree_control\n",
           "cpuacct 2 /sys/fs/cgroup/svc\nunified /sys/fs/cgroup/svc kill freeze\n"
           "none: other processes share our control group\n" },
+        { "v2, rootless, alone in the leaf of our unit: the unit hands out limits, and the leaf never does", false, 6001,
+          "0::/u/carrel.service/carrel-runtime\n", V2_ROOT,
+          "w /sys/fs/cgroup/u/carrel.service/carrel-runtime\nw /sys/fs/cgroup/u/carrel.service/carrel-runtime/cgroup.procs\n"
+          "c /sys/fs/cgroup/u/carrel.service/carrel-runtime/cgroup.procs 77\n"
+          "c /sys/fs/cgroup/u/carrel.service/carrel-runtime/cgroup.controllers memory pids\n"
+          "c /sys/fs/cgroup/u/carrel.service/carrel-runtime/cgroup.subtree_control\n"
+          "w /sys/fs/cgroup/u/carrel.service\nw /sys/fs/cgroup/u/carrel.service/cgroup.procs\nc /sys/fs/cgroup/u/carrel.service/cgroup.procs\n"
+          "c /sys/fs/cgroup/u/carrel.service/cgroup.controllers memory pids\n"
+          "c /sys/fs/cgroup/u/carrel.service/cgroup.subtree_control memory pids\n",
+          "memory 2 /sys/fs/cgroup/u/carrel.service\npids 2 /sys/fs/cgroup/u/carrel.service\n"
+          "cpuacct 2 /sys/fs/cgroup/u/carrel.service\nunified /sys/fs/cgroup/u/carrel.service kill freeze\n" },
         { "v2 in a container with a namespace of its own, read-only", true, 6001,
           "0::/\n", "30 23 0:26 / /sys/fs/cgroup ro,nosuid - cgroup2 cgroup rw\n",
           "r /sys/fs/cgroup\nc /sys/fs/cgroup/cgroup.type domain\nc /sys/fs/cgroup/cgroup.controllers " ALL "\n",

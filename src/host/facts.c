@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
@@ -124,6 +125,17 @@ has_user_ns_read(bool is_answered, uid_t uid)
         return uid == 0 || knob_read("/proc/sys/kernel/unprivileged_userns_clone", 1) != 0;
 }
 
+/* A wall catches both families, or it is none. */
+static bool
+has_wall_read(void)
+{
+        int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+        if (fd >= 0)
+                (void)close(fd);
+        return fd >= 0;
+}
+
 static bool
 is_own_dir(const char *path, uid_t uid)
 {
@@ -160,6 +172,7 @@ calls_take(struct host_facts *ret, const struct host_calls *calls, unsigned rele
         ret->has_mount_api = calls->open_tree && calls->move_mount && calls->mount_setattr && calls->fsopen;
         ret->has_idmap = ret->has_mount_api && ret->is_privileged && release >= 5012;
         ret->has_user_ns = has_user_ns_read(calls->user_ns, ret->uid);
+        ret->has_wall = has_wall_read();
 }
 
 int

@@ -91,6 +91,10 @@ static const struct host_try tries[] = {
         { "devpts", "terminals (-t)", HOST_NEED_EXTRA, attempt_devpts, "use a kernel with CONFIG_UNIX98_PTYS", true },
         { "overlay", "branches, and read-only mounts that host sockets cannot be reached through", HOST_NEED_EXTRA,
           attempt_overlay, KERNEL_MEND("5.11") " (overlayfs in user namespaces): sudo modprobe overlay", true },
+        { "wall", "network.egress: listed names are let through, all else is caught", HOST_NEED_EXTRA, attempt_wall,
+          "use a kernel with IPv6 (not started with ipv6.disable=1), and let a user namespace configure its own network", true },
+        { "routed", "metadata.carrel.egress.routed: every port inside is the sandbox's own; else only that is refused", HOST_NEED_EXTRA, attempt_routed,
+          "sudo modprobe veth; /proc/sys/net must be writable in a user namespace that owns its network", true },
         { "idmap", "as root: files in the workspace keep their owner", HOST_NEED_EXTRA, attempt_idmap,
           "keep the workspace on ext4, xfs, btrfs or (kernel 6.3) tmpfs, or run as the ordinary user who owns it", true },
 };

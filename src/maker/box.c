@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,8 +20,10 @@
 #include "maker/kernel.h"
 #include "maker/place.h"
 #include "plan/request.h"
+#include "wall/wall.h"
+#include "wire/message.h"
 
-enum { TMPFS_INODES = 65536, ROOT_PAGES = 16 * 4096 };
+enum { TMPFS_INODES = 65536, ROOT_PAGES = 16 * 4096, STOCK_FIRST = 128, STOCK_EARLY = 24 };
 
 /* Names in the workshop: what hides a file, what hides a directory. */
 #define NOTHING "nothing"
@@ -69,6 +72,71 @@ loopback_up(void)
         result = ioctl(fd, SIOCSIFFLAGS, &request) < 0 ? -errno : 0;
         (void)close(fd);
         return result;
+}
+
+/* -- the wall -------------------------------------------------------------------------------------------------- */
+
+/* "22 25" in a step's text. Gives how many, or -EINVAL. */
+static int
+read_ports(const struct step *s, uint16_t ret[WALL_PORTS_MAX])
+{
+        const char *at = s->text;
+        int count = 0;
+
+        while (*at != '\0') {
+                unsigned port = 0;
+
+                while (*at >= '0' && *at <= '9' && port < UINT16_MAX)
+                        port = port * 10 + (unsigned)(*at++ - '0');
+                if (port == 0 || port > UINT16_MAX || (*at != ' ' && *at != '\0') || count == WALL_PORTS_MAX)
+                        return -EINVAL;
+                ret[count++] = (uint16_t)port;
+                at += *at == ' ';
+        }
+        return (uint64_t)count == s->number ? count : -EINVAL;
+}
+
+/* Out of the way of descriptors that commands bring, whatever few the limit permits; in ascending order. */
+static int
+keep_stock(struct box *box, const int *sockets, size_t count)
+{
+        struct rlimit files = { 0, 0 };
+        int at = getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > STOCK_FIRST + WALL_STOCK_MAX ? STOCK_FIRST : STOCK_EARLY;
+
+        for (size_t i = 0; i < count; i++) {
+                int fd = fcntl(sockets[i], F_DUPFD_CLOEXEC, at);
+
+                if (fd < 0)
+                        return -errno;
+                (void)close(sockets[i]);
+                box->stock[box->stock_count++] = fd;
+                at = fd + 1;
+        }
+        return 0;
+}
+
+/* The sockets are made here and held outside: nothing inside keeps one but the stock, which listens to nothing yet. */
+static int
+wall_step(struct box *box, const struct step *s)
+{
+        struct wall_listener listeners[WALL_PORTS_MAX + 1];
+        uint16_t ports[WALL_PORTS_MAX];
+        int sockets[WALL_FDS_MAX];
+        int count = read_ports(s, ports);
+        struct wall_wanted wanted = { ports, count < 0 ? 0 : (size_t)count, s->op == STEP_ROUTED, s->op == STEP_ROUTED ? (size_t)s->number2 : 0 };
+        int result = count < 0 ? count : wall_open(&wanted, sockets);
+        size_t told = wanted.port_count;
+
+        if (result < 0)
+                return result;
+        for (size_t i = 0; i < wanted.port_count; i++)
+                listeners[i] = (struct wall_listener){ .port = ports[i] };
+        if (wanted.is_routed)
+                listeners[told++] = (struct wall_listener){ .index = (uint32_t)wanted.stock };
+        result = wire_send(box->control, WIRE_WALL, listeners, told * sizeof *listeners, sockets, WALL_FIXED + wanted.port_count);
+        for (size_t i = 0; i < WALL_FIXED + wanted.port_count; i++)
+                (void)close(sockets[i]);
+        return result < 0 ? result : keep_stock(box, sockets + WALL_FIXED + wanted.port_count, wanted.stock);
 }
 
 /* -- names ---------------------------------------------------------------------------------------------------- */
@@ -556,6 +624,8 @@ box_step(struct box *box, const struct step *s)
         case STEP_MAP_GID:    return map_ids(s, "/proc/self/gid_map");
         case STEP_HOSTNAME:   return sethostname(s->text, s->text_len) < 0 ? -errno : 0;
         case STEP_LOOPBACK:   return loopback_up();
+        case STEP_WALL:
+        case STEP_ROUTED:     return wall_step(box, s);
         case STEP_NO_USER_NS: return write_file(AT_FDCWD, "/proc/sys/user/max_user_namespaces", 0, 0, "0", 1);
         case STEP_ROOT:       return root_step(box, s);
         case STEP_DIR:        return dir_step(box, s);

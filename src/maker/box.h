@@ -5,6 +5,7 @@
 #define CARREL_MAKER_BOX_H
 
 #include "plan/pack.h"
+#include "wall/wall.h"
 
 struct box {
         int root;                          /* the new root; -1 before STEP_ROOT */
@@ -12,6 +13,9 @@ struct box {
         int scratch;                       /* the tmpfs of the private places; -1 before STEP_SCRATCH */
         const int *sources;                /* O_PATH descriptors, or detached trees where is_tree[i] is set */
         const unsigned char *is_tree;
+        int control;                       /* to whoever keeps the box: the wall's sockets go there */
+        int stock[WALL_STOCK_MAX];         /* of a routed wall: sockets for ports that are asked for later, which pid 1 keeps */
+        size_t stock_count;
         unsigned char has_foreign;         /* something of the user's is attached: names may hold links planted there */
 };
 

@@ -5,6 +5,7 @@
  */
 #include "maker/group.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -15,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REMOVE_TRIES = 2000, READ_MAX = 4096 };
+enum { REMOVE_TRIES = 2000, READ_MAX = 4096, INNER_LEVELS = 2 };
 
 int
 group_write(const char *path, const char *value, size_t len)
@@ -111,6 +112,32 @@ kill_members(int dir)
         }
 }
 
+/* Groups inside it go first; a living sandbox has two levels of them. */
+static void
+remove_inner(int dir, int levels)
+{
+        int copy = levels > 0 ? openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+        DIR *list = copy >= 0 ? fdopendir(copy) : NULL;
+        struct dirent *entry;
+
+        if (!list && copy >= 0)
+                (void)close(copy);
+        while (list && (entry = readdir(list)) != NULL) {
+                int inner;
+
+                if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+                        continue;
+                inner = openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                if (inner >= 0) {
+                        remove_inner(inner, levels - 1);
+                        (void)close(inner);
+                }
+                (void)unlinkat(dir, entry->d_name, AT_REMOVEDIR);
+        }
+        if (list)
+                (void)closedir(list);
+}
+
 int
 group_remove(const char *dir)
 {
@@ -121,8 +148,10 @@ group_remove(const char *dir)
                 return 0;
         fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         for (int i = 0; i < REMOVE_TRIES; i++) {
-                if (fd >= 0)
+                if (fd >= 0) {
                         kill_members(fd);
+                        remove_inner(fd, INNER_LEVELS);
+                }
                 if (rmdir(dir) == 0 || errno == ENOENT)
                         break;
                 (void)nanosleep(&moment, NULL);

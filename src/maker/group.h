@@ -19,7 +19,7 @@ int group_path(char *out, size_t room, const char *dir, const char *file);
 /* Decimal digits of `number` into `out` (at least 21 bytes); gives their count. */
 size_t group_number(char *out, uint64_t number);
 
-/* Kills every member (cgroup.kill where there is one, else one by one) and removes the group; waits for the kernel
+/* Kills every member (cgroup.kill where there is one, else one by one) and removes the group, with two levels of groups inside it; waits for the kernel
  * to let go, at most two seconds. 0 (also when it is gone already) or -errno. */
 int group_remove(const char *dir);
 

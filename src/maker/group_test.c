@@ -153,21 +153,23 @@ a_value_is_written_to_a_file_that_is_there(void **state)
 }
 
 static void
-an_empty_group_goes_and_one_with_groups_in_it_stays(void **state)
+a_group_goes_with_two_levels_inside_it_and_stays_with_three(void **state)
 {
-        char inner[160];
+        static const char *const levels[] = { "work", "work/g0", "work/g0/more" };
+        char inner[3][192];
 
         (void)state;
         assert_int_equal(group_remove(in_directory("gone")), 0);
-        assert_int_equal(mkdir(path, 0700), 0);
-        assert_int_equal(group_remove(path), 0);
-        assert_int_equal(access(path, F_OK), -1);
-
-        assert_int_equal(mkdir(path, 0700), 0);
-        (void)snprintf(inner, sizeof inner, "%s/inner", path);
-        assert_int_equal(mkdir(inner, 0700), 0);
-        assert_int_equal(group_remove(path), -EBUSY);
-        assert_int_equal(rmdir(inner), 0);
+        for (size_t deep = 0; deep <= 3; deep++) {
+                assert_int_equal(mkdir(path, 0700), 0);
+                for (size_t i = 0; i < deep; i++) {
+                        (void)snprintf(inner[i], sizeof inner[i], "%s/%s", path, levels[i]);
+                        assert_int_equal(mkdir(inner[i], 0700), 0);
+                }
+                assert_int_equal(group_remove(path), deep < 3 ? 0 : -EBUSY);
+                assert_int_equal(access(path, F_OK), deep < 3 ? -1 : 0);
+        }
+        assert_int_equal(rmdir(inner[2]), 0);
         assert_int_equal(group_remove(path), 0);
 }
 
@@ -180,7 +182,7 @@ main(void)
                 cmocka_unit_test(a_number_is_written_in_digits),
                 cmocka_unit_test(a_path_fits_or_is_refused),
                 cmocka_unit_test(a_value_is_written_to_a_file_that_is_there),
-                cmocka_unit_test(an_empty_group_goes_and_one_with_groups_in_it_stays),
+                cmocka_unit_test(a_group_goes_with_two_levels_inside_it_and_stays_with_three),
         };
 
         return cmocka_run_group_tests(tests, make_directory, remove_directory);

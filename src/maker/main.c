@@ -2,7 +2,7 @@
  * maker/main.c - carrel-init: the maker outside, pid 1 inside.
  *
  * Room: maker (program). Touches: everything a plan's steps name, nothing else.
- * Theory: one small static program without libraries, started by `carrel run` (or the daemon) with one socket as its
+ * Theory: one small static program without libraries, started by `carrel run` (or forked by the spawner) with one socket as its
  * descriptor 3. It is given a packed plan, does the HOST steps, spawns the box's first process, and waits. That
  * process does the BOX and GUEST steps on itself and becomes pid 1, without executing anything: its memory has
  * never held more than the plan. The maker parses no text and decides nothing; a message it does not know ends it.
@@ -34,11 +34,13 @@
 #include "maker/host.h"
 #include "maker/kernel.h"
 #include "maker/lease.h"
+#include "maker/spawner.h"
 #include "wire/message.h"
 
 enum { KEEPER = 3, EXIT_BROKEN = 125, FD_LAST = 4096 };
 
-static _Alignas(8) unsigned char packed[WIRE_BODY_MAX];
+static _Alignas(4096) unsigned char packed[WIRE_BODY_MAX];
+static unsigned is_living;             /* a spawner's: somebody stays to whom readiness is told, and who is given the group */
 
 #ifndef CLONE_INTO_CGROUP
 #define CLONE_INTO_CGROUP 0x200000000ULL
@@ -83,6 +85,7 @@ landlock_abi(const struct plan_view *view)
 static void
 begin_inside(const struct host *h)
 {
+        (void)prctl(PR_SET_NAME, "carrel-init", 0, 0, 0);
         (void)close(KEEPER);
         if (h->lease >= 0)
                 (void)close(h->lease);
@@ -91,22 +94,35 @@ begin_inside(const struct host *h)
         (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);      /* else /proc/self belongs to root, and no map can be written */
 }
 
-/* Nothing of the making stays open in pid 1 but its control socket. */
-static int
-keep_only(int control)
+static void
+close_range_of(unsigned first, unsigned last)
 {
+        if (first > last || syscall(SYS_close_range, first, last, 0) == 0)
+                return;
+        for (unsigned fd = first; fd <= last && fd < FD_LAST; fd++)
+                (void)close((int)fd);
+}
+
+/* Nothing of the making stays open in pid 1 but its control socket, and the stock of its wall, which is in ascending order. */
+static int
+keep_only(int control, const int *stock, size_t stock_count)
+{
+        unsigned from = KEEPER + 1;
+
         if (dup2(control, KEEPER) < 0 || fcntl(KEEPER, F_SETFD, FD_CLOEXEC) < 0)
                 _exit(EXIT_BROKEN);
-        if (syscall(SYS_close_range, KEEPER + 1, ~0u, 0) < 0)
-                for (int fd = KEEPER + 1; fd < FD_LAST; fd++)
-                        (void)close(fd);
+        for (size_t i = 0; i < stock_count; i++) {
+                close_range_of(from, (unsigned)stock[i] - 1);
+                from = (unsigned)stock[i] + 1;
+        }
+        close_range_of(from, ~0u);
         return KEEPER;
 }
 
 static _Noreturn void
 run_inside(const struct host *h, int control)
 {
-        struct box box = { .root = -1, .workshop = -1, .scratch = -1, .sources = h->sources, .is_tree = h->is_tree };
+        struct box box = { .root = -1, .workshop = -1, .scratch = -1, .sources = h->sources, .is_tree = h->is_tree, .control = control };
         struct harden harden = { -1, landlock_abi(h->view) };
         int result = 0;
         uint32_t i = h->done;
@@ -122,9 +138,11 @@ run_inside(const struct host *h, int control)
                 if (result < 0)
                         fail_inside(control, i, result);
         }
-        control = keep_only(control);
+        control = keep_only(control, box.stock, box.stock_count);
         memset(packed, 0, h->packed_len);              /* host paths are not for the inside */
-        guest_serve(control);
+        if (is_living)
+                (void)wire_send(control, WIRE_BOX_READY, NULL, 0, NULL, 0);
+        guest_serve(control, box.stock, box.stock_count);
 }
 
 /* -- outside -------------------------------------------------------------------------------------------------- */
@@ -296,6 +314,18 @@ count(const struct host *h, struct wire_box_ended *ended)
         }
 }
 
+/* The counters; whoever keeps the box is given its v2 group too, if it has one. */
+static void
+tell_spawned(const struct host *h, pid_t pid)
+{
+        struct wire_spawned spawned = { pid, is_living && h->unified >= 0 };
+        int fds[HOST_WATCHES_MAX + 1];
+
+        memcpy(fds, h->watches, h->watch_count * sizeof *fds);
+        fds[h->watch_count] = h->unified;
+        (void)wire_send(KEEPER, WIRE_SPAWNED, &spawned, sizeof spawned, fds, h->watch_count + spawned.has_group);
+}
+
 static int
 make(struct wire_message *m)
 {
@@ -324,7 +354,7 @@ make(struct wire_message *m)
                 return EXIT_BROKEN;
         }
         wire_message_close(m);
-        (void)wire_send(KEEPER, WIRE_SPAWNED, &(struct wire_spawned){ pid }, sizeof(struct wire_spawned), host.watches, host.watch_count);
+        tell_spawned(&host, pid);
         ended.wait_status = watch(pid, host.oom, &is_oom);
         count(&host, &ended);
         if (is_oom && ended.oom_kills == 0)
@@ -334,7 +364,17 @@ make(struct wire_message *m)
         return 0;
 }
 
-/* With one argument, a directory of leases: collects what killed makers left, before a plan is made that would count on it. */
+static int
+make_living(struct wire_message *m)
+{
+        is_living = 1;
+        return make(m);
+}
+
+/*
+ * With one argument, a directory of leases: collects what killed makers left, before a plan is made that would count on it.
+ * With the word `spawner`: begins boxes for a keeper until the socket closes.
+ */
 int
 main(int argc, char **argv)
 {
@@ -345,7 +385,10 @@ main(int argc, char **argv)
         (void)sigfillset(&all);
         (void)sigprocmask(SIG_SETMASK, &all, NULL);     /* a terminal's Ctrl-C is the keeper's business */
         (void)sigaction(SIGCHLD, &standard, NULL);      /* left ignored, no child could be waited for */
+        (void)prctl(PR_SET_NAME, "carrel-maker", 0, 0, 0);     /* begun by a descriptor, it would have that number for its name */
         (void)setsid();                                 /* and neither we nor pid 1 have the caller's terminal */
+        if (argc == 2 && strcmp(argv[1], "spawner") == 0)
+                return spawner_serve(&(struct spawner){ packed, sizeof packed, make_living });
         if (argc == 2)
                 return lease_collect(argv[1]) < 0 ? EXIT_BROKEN : 0;
         if (wire_receive(KEEPER, 1, &m, packed, sizeof packed) <= 0 || m.kind != WIRE_MAKE)

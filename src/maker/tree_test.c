@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { OWNER = 0, BOX = 1900000001, KILLS = 60, ALWAYS_MS = 10000 };
+enum { OWNER = 0, BOX = 1900000001, KILLS = 60, ALWAYS_MS = 60000 };
 
 static int
 open_source(void)

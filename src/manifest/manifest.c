@@ -1,5 +1,5 @@
 /*
- * manifest/manifest.c - what was written, and where: from bytes to the block, before it means anything.
+ * manifest/manifest.c - what was written, and where: from a tree to the block, before it means anything.
  *
  * Room: manifest (deciding). Touches: mem.
  * Knows the three surfaces and the forms of embedding. Knows nothing of what a block's fields mean.
@@ -9,16 +9,14 @@
  *                ---                      ref: ./x  (or file:)
  *                words                    provider: x (bare, with a warning)
  *
+ * Readers of text are in manifest/text.c: a process that is handed trees links none.
+ *
  * M1. At most one of inline, ref, file; nothing beside it.
  * M2. A reference is kept as words. Nothing here could open it.
  */
 #include "manifest/manifest.h"
 
 #include <string.h>
-
-#include "manifest/frontmatter.h"
-#include "text/json.h"
-#include "text/yaml.h"
 
 static int
 place_error(struct error *e, const struct node *n)
@@ -36,23 +34,6 @@ expect(const struct node *n, enum node_kind kind, const char *path, struct error
         (void)fail_at(e, ERROR_SCHEMA_INVALID, path, "type", "%s is a %s; it has to be a %s",
                       *path ? path : "the document", node_kind_name(n->kind), node_kind_name(kind));
         return place_error(e, n);
-}
-
-/* -- from bytes to a tree ------------------------------------------------------------------------------ */
-
-static int
-read_tree(struct arena *arena, const char *bytes, size_t len, struct manifest *m, struct error *e)
-{
-        const struct text_limits *limits = &text_limits_manifest;
-        struct frontmatter front = { .text = bytes, .len = len, .first_line = 1 };
-        bool has_front = m->kind == MANIFEST_STANDALONE ||
-                         (m->kind == MANIFEST_PARENT && frontmatter_begins(bytes, len));
-
-        if (m->syntax == MANIFEST_JSON)
-                return json_read(arena, bytes, len, limits, &m->root, e);
-        if (has_front && frontmatter_find(bytes, len, &front, e) < 0)
-                return -1;
-        return yaml_read(arena, front.text, front.len, front.first_line, limits, &m->root, e);
 }
 
 /* -- the forms of embedding ---------------------------------------------------------------------------- */
@@ -139,6 +120,7 @@ take_form(const struct node *value, struct manifest *m, struct error *e)
 {
         const struct form *form = form_find(value->key);
 
+        /* lint: the caller found the value by its form */
         if (expect(value, form->kind, form->path, e) < 0)
                 return -1;
         m->form = form->form;
@@ -199,10 +181,9 @@ read_runner(struct manifest *m, struct error *e)
 /* -- the whole ------------------------------------------------------------------------------------------ */
 
 static int
-read_manifest(struct arena *arena, const char *bytes, size_t len, struct manifest *m,
-              struct findings *findings, struct error *e)
+take_tree(struct arena *arena, struct manifest *m, struct findings *findings, struct error *e)
 {
-        if (read_tree(arena, bytes, len, m, e) < 0 || expect(m->root, NODE_MAP, "", e) < 0)
+        if (expect(m->root, NODE_MAP, "", e) < 0)
                 return -1;
         if (m->kind == MANIFEST_PARENT)
                 return read_sandbox(arena, m, findings, e) < 0 ? -1 : read_runner(m, e);
@@ -212,12 +193,12 @@ read_manifest(struct arena *arena, const char *bytes, size_t len, struct manifes
 }
 
 int
-manifest_read(struct arena *arena, const char *bytes, size_t len, enum manifest_kind kind,
-              enum manifest_syntax syntax, struct manifest *ret, struct findings *findings, struct error *e)
+manifest_from_tree(struct arena *arena, const struct node *root, enum manifest_kind kind, struct manifest *ret,
+                   struct findings *findings, struct error *e)
 {
-        struct manifest m = { .kind = kind, .syntax = syntax, .form = MANIFEST_NONE, .block_path = "" };
+        struct manifest m = { .kind = kind, .form = MANIFEST_NONE, .block_path = "", .root = root };
 
-        if (read_manifest(arena, bytes, len, &m, findings, e) < 0) {
+        if (take_tree(arena, &m, findings, e) < 0) {
                 findings_add(findings, e);
                 return -1;
         }

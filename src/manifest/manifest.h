@@ -53,4 +53,11 @@ int manifest_read(struct arena *arena, const char *bytes, size_t len, enum manif
                   enum manifest_syntax syntax, struct manifest *ret, struct findings *findings,
                   struct error *e);
 
+/*
+ * The same from a tree that was read already, here or by another process. Borrows `root`; `syntax` is MANIFEST_YAML.
+ * Errors: those above that are not about text.
+ */
+int manifest_from_tree(struct arena *arena, const struct node *root, enum manifest_kind kind, struct manifest *ret,
+                       struct findings *findings, struct error *e);
+
 #endif

@@ -65,7 +65,8 @@ builder_harden(struct builder *b)
 {
         rlimit(b, RLIMIT_CORE, 0, "no core file and no core helper");
         rlimit(b, RLIMIT_NOFILE, b->spec->limits.open_files, "limits.open_files");
-        rlimit(b, RLIMIT_NPROC, b->spec->limits.pids, "limits.pids, counted in the box's own user namespace");
+        if (b->spec->limits.pids != SPEC_UNSET)
+                rlimit(b, RLIMIT_NPROC, b->spec->limits.pids + builder_is_kept_in_group(b), "limits.pids, counted in the box's own user namespace");
         identity(b);
         if (builder_has(b, LAYER_NO_NEW_PRIVS))
                 (void)builder_add(b, STEP_NO_NEW_PRIVS, "", "set-id programs gain nothing");

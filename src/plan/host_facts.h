@@ -63,6 +63,7 @@ struct host_facts {
         unsigned extra_group_count;      /* supplementary groups a rootless box cannot drop */
         unsigned landlock_abi;           /* 0: no Landlock */
         bool has_seccomp, has_user_ns, has_openat2, has_clone3, has_mount_api, has_idmap, has_pidfd, has_close_range;
+        bool has_wall;                   /* both families of addresses, which the wall of network.egress catches (wall/wall.h) */
         struct host_dir dirs[HOST_DIRS_MAX];     size_t dir_count;
         struct host_dir etc[HOST_ETC_MAX];       size_t etc_count;   /* paths under /etc that exist and may be shown; a link into /usr is made again */
         struct cgroup_facts cgroup;

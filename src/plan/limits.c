@@ -108,13 +108,20 @@ plan_memory(struct builder *b)
         b->plan->counts_oom = true;
 }
 
+bool
+builder_is_kept_in_group(const struct builder *b)
+{
+        return b->request->is_living && b->facts->cgroup.unified[0] != '\0' && builder_has(b, LAYER_LIMITS);
+}
+
 static void
 plan_pids(struct builder *b)
 {
         if (b->spec->limits.pids == SPEC_UNSET)
                 return;
         if (can_limit(b, CGROUP_PIDS))
-                limit(b, CGROUP_PIDS, "pids.max", "pids.max", b->spec->limits.pids + 1, "limits.pids, and pid 1 of the box");
+                limit(b, CGROUP_PIDS, "pids.max", "pids.max", b->spec->limits.pids + 1 + builder_is_kept_in_group(b),
+                      builder_is_kept_in_group(b) ? "limits.pids, pid 1 of the box, and the child it has ready" : "limits.pids, and pid 1 of the box");
         /* RLIMIT_NPROC inside the box's own user namespace caps tasks as well (harden.c), so nothing to warn of. */
 }
 
@@ -239,6 +246,25 @@ plan_enable(struct builder *b)
         }
 }
 
+static const char *
+living_group(struct builder *b)
+{
+        return builder_text(b, "%s/carrel-%s", b->facts->cgroup.unified, b->request->id);
+}
+
+/* A box that stays is killed, frozen and counted by a group of the v2 hierarchy, which needs no controller for that. */
+static void
+plan_living(struct builder *b)
+{
+        const char *dir;
+
+        if (!builder_is_kept_in_group(b))
+                return;
+        dir = living_group(b);
+        if (!is_made(b, dir))
+                (void)builder_add(b, STEP_CGROUP_MAKE, dir, "a box that stays is killed and frozen by its group");
+}
+
 /* By whose it is, not by what it begins with: v1 hierarchies may be mounted beneath the v2 root. */
 static bool
 is_unified(struct builder *b, const char *dir)
@@ -246,7 +272,7 @@ is_unified(struct builder *b, const char *dir)
         for (int c = 0; c < CGROUP_CONTROLLER_MAX; c++)
                 if (b->facts->cgroup.place[c].version == 2 && strcmp(group_of(b, (enum cgroup_controller)c), dir) == 0)
                         return true;
-        return false;
+        return builder_is_kept_in_group(b) && strcmp(living_group(b), dir) == 0;
 }
 
 static void
@@ -278,5 +304,6 @@ builder_limits(struct builder *b)
         plan_cpu_time(b);
         plan_io(b);
         plan_disk(b);
+        plan_living(b);
         plan_join(b);
 }

@@ -63,6 +63,8 @@ plan_build(struct arena *arena, const struct spec *spec, const struct host_facts
         b.plan->steps = b.steps;
         b.plan->step_count = b.count;
         b.plan->source_count = request->source_count;
+        if (arena->is_starved)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the plan");
         if (b.is_full || arena_is_full(arena))
                 return fail(e, ERROR_QUOTA_EXCEEDED, "the plan needs more than %d steps or more memory than one may take",
                             PLAN_STEPS_MAX);

@@ -35,8 +35,8 @@ struct plan {
 
 /*
  * Builds the plan in `arena`. Limits that this host cannot enforce warn in `findings` as
- * "limit_unenforceable:<field>"; isolation that it cannot give is ERROR_CAPABILITY_UNAVAILABLE. A non-empty egress list is
- * ERROR_EGRESS_UNENFORCEABLE. Pure.
+ * "limit_unenforceable:<field>"; isolation that it cannot give is ERROR_CAPABILITY_UNAVAILABLE. An egress list that no wall can
+ * hold a box to is ERROR_EGRESS_UNENFORCEABLE. Pure.
  */
 int plan_build(struct arena *arena, const struct spec *spec, const struct host_facts *facts,
                const struct plan_request *request, const struct plan **ret, struct findings *findings,

@@ -245,6 +245,45 @@ each_limit_is_its_steps_or_its_warning(void **state)
         }
 }
 
+/* A box that stays is frozen, killed and counted by one group of the v2 hierarchy, with or without a limit, and by no second one. */
+static void
+a_box_that_stays_has_a_v2_group(void **state)
+{
+        static const struct { const char *what; void (*host)(struct cgroup_facts *); bool is_living; uint64_t pids; uint32_t layers_off; const char *steps; } rows[] = {
+                { "v2, for one command", host_v2, false, UNSET, 0, ENABLE },
+                { "v2", host_v2, true, UNSET, 0, ENABLE "cgroup_make " GROUP "=;cgroup_join " GROUP "=unified;" },
+                { "v2 with a limit", host_v2, true, 20, 0, ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP "/pids.max=22;cgroup_join " GROUP "=unified;" },
+                { "v1 and v2", host_hybrid, true, 20, 0,
+                  ENABLE "cgroup_make /sys/fs/cgroup/pids/carrel-" ID "=;cgroup_limit /sys/fs/cgroup/pids/carrel-" ID "/pids.max=22;cgroup_make " GROUP
+                         "=;cgroup_join /sys/fs/cgroup/pids/carrel-" ID "=;cgroup_join " GROUP "=unified;" },
+                { "v1 alone", host_v1, true, UNSET, 0, "" },
+                { "v1 alone with a limit: no group an exec, no child ready", host_v1, true, 20, 0,
+                  "cgroup_make /sys/fs/cgroup/pids/carrel-" ID "=;cgroup_limit /sys/fs/cgroup/pids/carrel-" ID "/pids.max=21;cgroup_join /sys/fs/cgroup/pids/carrel-" ID "=;" },
+                { "no groups", host_none, true, UNSET, 0, "" },
+                { "limits are off", host_v2, true, UNSET, LAYER_LIMITS, "" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+                struct bench b;
+                const char *got;
+
+                setup(&b);
+                rows[i].host(&b.facts.cgroup);
+                b.request.is_living = rows[i].is_living;
+                b.request.layers_off = rows[i].layers_off;
+                b.spec.limits.pids = rows[i].pids;
+                must_build(&b);
+                got = group_steps(&b.arena, b.plan);
+                if (strcmp(got, rows[i].steps) != 0)
+                        fail_msg("%s:\n     got %s\nexpected %s", rows[i].what, got, rows[i].steps);
+                for (size_t k = 0; k < b.plan->step_count; k++)        /* the child that is ready is no task of the payload's */
+                        if (b.plan->steps[k].op == STEP_RLIMIT && b.plan->steps[k].number == RLIMIT_NPROC && rows[i].layers_off == 0)
+                                assert_int_equal(b.plan->steps[k].number2, rows[i].pids + (strstr(rows[i].steps, "unified") != NULL && rows[i].is_living));
+                teardown(&b);
+        }
+}
+
 static void
 a_controller_without_its_limit_warns(void **state)
 {
@@ -726,6 +765,7 @@ main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(refuses_without_memory),
                 cmocka_unit_test(each_limit_is_its_steps_or_its_warning),
+                cmocka_unit_test(a_box_that_stays_has_a_v2_group),
                 cmocka_unit_test(a_controller_without_its_limit_warns),
                 cmocka_unit_test(limits_choose_who_counts),
                 cmocka_unit_test(mounts_stand_where_they_should),

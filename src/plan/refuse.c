@@ -10,6 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plan/wall.h"
+
+enum { ENTRY_PATH = 48, PORT_DNS = 53 };
+
 struct need {
         size_t offset;
         const char *name, *what;
@@ -42,16 +46,69 @@ check_host(const struct host_facts *facts, struct error *e)
 }
 
 static int
-check_egress(const struct spec *spec, struct error *e)
+place(struct error *e, const struct spec_egress *entry)
 {
-        if (spec->egress_count == 0)
-                return 0;
-        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, "network/egress", "no_gate",
-                      "network.egress names %zu destination%s, and this version cannot yet hold a sandbox to a list",
-                      spec->egress_count, spec->egress_count == 1 ? "" : "s");
-        e->line = spec->egress[0].line;
-        e->column = spec->egress[0].column;
+        e->line = entry->line;
+        e->column = entry->column;
         return -1;
+}
+
+static const char *
+entry_path(size_t index, char ret[ENTRY_PATH])
+{
+        (void)snprintf(ret, ENTRY_PATH, "network/egress/%zu", index);
+        return ret;
+}
+
+/* Who answers names inside answers nothing else there: a listed host's port 53 would never be reached. */
+static int
+check_dns(const struct spec *spec, struct error *e)
+{
+        char path[ENTRY_PATH];
+
+        for (size_t i = 0; i < spec->egress_count; i++)
+                if (plan_wall_has(spec->egress[i].ports, spec->egress[i].port_count, PORT_DNS)) {
+                        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, entry_path(i, path), "dns_port",
+                                      "port 53 of %.200s cannot be reached from a sandbox: names are answered inside", spec->egress[i].host);
+                        error_hint(e, "Leave the entry out: listed names are resolved anyway.");
+                        return place(e, &spec->egress[i]);
+                }
+        return 0;
+}
+
+static int
+check_egress(const struct spec *spec, const struct host_facts *facts, struct error *e)
+{
+        char path[ENTRY_PATH];
+        uint16_t ports[PLAN_WALL_PORTS];
+        size_t at;
+
+        if (spec->egress_count == 0 && !spec->wall.is_routed)
+                return 0;
+        if (!facts->has_wall && spec->egress_count == 0) {
+                (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, "metadata/carrel/egress/routed", "no_wall", "this machine cannot make a wall, routed or not: its kernel has no IPv6");
+                error_hint(e, "Run `carrel doctor`: it tries the wall. Without metadata.carrel.egress there is no network at all.");
+                return -1;
+        }
+        if (!facts->has_wall) {
+                (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, "network/egress", "no_wall",
+                              "network.egress names %zu destination%s, and this machine cannot hold a sandbox to a list: its kernel has no IPv6",
+                              spec->egress_count, spec->egress_count == 1 ? "" : "s");
+                error_hint(e, "Run `carrel doctor`: it tries the wall. The list can be left empty: then there is no network at all.");
+                return place(e, &spec->egress[0]);
+        }
+        if (spec->wall.is_routed && plan_wall_stock(spec, &at) > WALL_STOCK_MAX) {
+                (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, entry_path(at, path), "too_many_ports",
+                              "network.egress names more than %d ports from 1024 on, and a routed wall holds no more", WALL_STOCK_MAX);
+                error_hint(e, "Names may share a port; or leave metadata.carrel.egress.routed out.");
+                return place(e, &spec->egress[at]);
+        }
+        if (plan_wall_ports(spec, ports, &at) <= PLAN_WALL_PORTS)
+                return check_dns(spec, e);
+        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, entry_path(at, path), "too_many_ports",
+                      "network.egress names more than %d ports below 1024 beside 80 and 443, and a wall holds no more", PLAN_WALL_PORTS);
+        error_hint(e, "Ports from 1024 on are not counted.");
+        return place(e, &spec->egress[at]);
 }
 
 /* Is `dir` the mount point, or does it lie beneath it? */
@@ -89,5 +146,5 @@ check_mounts(const struct host_facts *facts, const struct plan_request *request,
 int
 plan_refuse(const struct spec *spec, const struct host_facts *facts, const struct plan_request *request, struct error *e)
 {
-        return check_egress(spec, e) < 0 || check_host(facts, e) < 0 || check_mounts(facts, request, e) < 0 ? -1 : 0;
+        return check_egress(spec, facts, e) < 0 || check_host(facts, e) < 0 || check_mounts(facts, request, e) < 0 ? -1 : 0;
 }

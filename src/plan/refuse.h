@@ -10,7 +10,8 @@
 #include "spec/spec.h"
 
 /*
- * 0, or the first reason not to: ERROR_EGRESS_UNENFORCEABLE for a list of destinations (no gate holds a box to it),
+ * 0, or the first reason not to: ERROR_EGRESS_UNENFORCEABLE for a list of destinations that no wall holds a box to: "no_wall"
+ * on a host without one, "too_many_ports" and "dns_port" at the place of an entry,
  * ERROR_CAPABILITY_UNAVAILABLE "user_namespaces", "seccomp", "mount_api" or "landlock" for a host without it, ERROR_MOUNT_INVALID
  * "reserved" for a mount over what a box is made of.
  */

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "plan/wall.h"
+
 static void
 fill(struct host_facts *facts)
 {
@@ -83,8 +85,57 @@ a_list_that_it_cannot_hold_to(void **state)
         assert_int_equal(plan_refuse(&spec, &facts, &request, &e), -1);
         assert_int_equal(e.code, ERROR_EGRESS_UNENFORCEABLE);
         assert_string_equal(e.path, "network/egress");
+        assert_string_equal(e.reason, "no_wall");
         assert_int_equal(e.line, 7);
         assert_int_equal(e.column, 9);
+        facts.has_wall = true;
+        assert_int_equal(plan_refuse(&spec, &facts, &request, &e), 0);
+}
+
+static void
+more_ports_than_a_wall_holds(void **state)
+{
+        struct spec_egress egress[PLAN_WALL_PORTS + 3];
+        struct spec spec = { .provider = "local", .egress = egress };
+        const struct plan_request request = { .mount_count = 0 };
+        struct host_facts facts;
+        struct error e;
+
+        (void)state;
+        fill(&facts);
+        facts.has_wall = true;
+        egress[0] = (struct spec_egress){ .host = "web.example", .ports = { 80, 443 }, .port_count = 2 };
+        egress[1] = (struct spec_egress){ .host = "db.example", .ports = { 5432 }, .port_count = 1 };
+        for (uint16_t i = 2; i < PLAN_WALL_PORTS + 3; i++)
+                egress[i] = (struct spec_egress){ .host = "low.example", .ports = { (uint16_t)(598 + i) }, .port_count = 1, .line = i, .column = 3 };
+        spec.egress_count = PLAN_WALL_PORTS + 2;
+        assert_int_equal(plan_refuse(&spec, &facts, &request, &e), 0);
+        spec.egress_count = PLAN_WALL_PORTS + 3;
+        assert_int_equal(plan_refuse(&spec, &facts, &request, &e), -1);
+        assert_int_equal(e.code, ERROR_EGRESS_UNENFORCEABLE);
+        assert_string_equal(e.reason, "too_many_ports");
+        assert_string_equal(e.path, "network/egress/60");
+        assert_int_equal(e.line, 60);
+}
+
+static void
+names_are_answered_inside(void **state)
+{
+        const struct spec_egress egress[2] = { { .host = "a.example", .ports = { 443 }, .port_count = 1 },
+                                               { .host = "ns.example", .ports = { 53 }, .port_count = 1, .line = 9 } };
+        const struct spec spec = { .provider = "local", .egress = egress, .egress_count = 2 };
+        const struct plan_request request = { .mount_count = 0 };
+        struct host_facts facts;
+        struct error e;
+
+        (void)state;
+        fill(&facts);
+        facts.has_wall = true;
+        assert_int_equal(plan_refuse(&spec, &facts, &request, &e), -1);
+        assert_int_equal(e.code, ERROR_EGRESS_UNENFORCEABLE);
+        assert_string_equal(e.reason, "dns_port");
+        assert_string_equal(e.path, "network/egress/1");
+        assert_int_equal(e.line, 9);
 }
 
 int
@@ -94,6 +145,8 @@ main(void)
                 cmocka_unit_test(a_host_that_cannot_isolate),
                 cmocka_unit_test(a_mount_over_what_a_box_is_made_of),
                 cmocka_unit_test(a_list_that_it_cannot_hold_to),
+                cmocka_unit_test(more_ports_than_a_wall_holds),
+                cmocka_unit_test(names_are_answered_inside),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

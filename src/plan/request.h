@@ -38,6 +38,9 @@ struct plan_mount {
         bool is_tool;                  /* programs the host brings in: read-only, executable */
 };
 
+/* A command that leads to a program: a link in PLAN_RUNTIME_DIR. */
+struct plan_link { const char *name, *target; };
+
 /* Defences that the test build can leave out, to see their test fail. The shipped program has no way to set one. */
 enum plan_layer {
         LAYER_FILTER = 1u << 0, LAYER_LANDLOCK = 1u << 1, LAYER_CAPS = 1u << 2, LAYER_NO_NEW_PRIVS = 1u << 3,
@@ -55,7 +58,9 @@ struct plan_request {
         const struct plan_source *sources;  size_t source_count;
         const struct plan_mount *mounts;    size_t mount_count;
         const char *const *disks;  size_t disk_count;   /* "major:minor" of the whole disks behind writable mounts */
+        const struct plan_link *links;  size_t link_count;
         uint32_t outside_uid, outside_gid;  /* whom the payload is outside: the caller, or a uid reserved for this box */
+        bool is_living;                /* holds many commands and may be frozen: has a group even where no limit needs one */
         uint32_t layers_off;           /* enum plan_layer; 0 in the shipped program */
 };
 
@@ -64,5 +69,7 @@ enum { PLAN_UID = 1000, PLAN_GID = 1000 };
 #define PLAN_NO_ID UINT64_MAX              /* a TREE whose ids are left as they are */
 #define PLAN_USER "agent"
 #define PLAN_HOME "/home/agent"
+#define PLAN_RESOLVER "198.18.0.1"          /* who answers names behind the wall: WALL_GATE of wall/wall.h */
+#define PLAN_RUNTIME_DIR "/carrel/bin"      /* holds the names of a chosen interpreter, first on the search path */
 
 #endif

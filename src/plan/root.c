@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "plan/builder.h"
+#include "plan/wall.h"
 
 enum { ROOT_BYTES = 4 << 20, PTS_MAX = 64 };
 
@@ -55,7 +56,7 @@ plan_system(struct builder *b)
         }
 }
 
-struct etc_row { const char *path, *content; };
+struct etc_row { const char *path, *content, *walled; /* instead, where network.egress lists something; NULL: the same */ };
 
 /* Who is inside, and how names are looked up: nothing of the host's. */
 static const struct etc_row etc_made[] = {
@@ -64,7 +65,7 @@ static const struct etc_row etc_made[] = {
         { "/etc/group", "root:x:0:\n" PLAN_USER ":x:1000:\nnogroup:x:65534:\n" },
         { "/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n" },
         { "/etc/hosts", "127.0.0.1 localhost carrel\n::1 localhost carrel\n" },
-        { "/etc/resolv.conf", "# this sandbox has no way out\n" },
+        { "/etc/resolv.conf", "# this sandbox has no way out\n", "nameserver " PLAN_RESOLVER "\n" },
         { "/etc/hostname", "carrel\n" },
         { "/etc/machine-id", "00000000000000000000000000000000\n" },
         { "/etc/shells", "/bin/sh\n/bin/bash\n" },
@@ -79,7 +80,8 @@ plan_etc(struct builder *b)
 {
         add_dir(b, "/etc", 0755, "a closed table, nothing bound whole");
         for (size_t i = 0; i < sizeof etc_made / sizeof *etc_made; i++)
-                add_text(b, STEP_FILE, etc_made[i].path, etc_made[i].content, "made, not the host's")->number = 0444;
+                add_text(b, STEP_FILE, etc_made[i].path, plan_has_wall(b->spec, b->facts) && etc_made[i].walled ? etc_made[i].walled : etc_made[i].content,
+                         "made, not the host's")->number = 0444;
         (void)add_text(b, STEP_LINK, "/etc/mtab", "/proc/self/mounts", "what programs expect");
         for (size_t i = 0; i < b->facts->etc_count; i++) {
                 const struct host_dir *shown = &b->facts->etc[i];
@@ -113,6 +115,19 @@ plan_git(struct builder *b)
                 return;
         add_text(b, STEP_FILE, "/etc/gitignore", names, "placeholders are not the project's")->number = 0444;
         add_text(b, STEP_FILE, "/etc/gitconfig", "[core]\n\texcludesFile = /etc/gitignore\n", "placeholders are not the project's")->number = 0444;
+}
+
+/* Whatever version the host's own name means, inside it is the one that was chosen. */
+static void
+plan_links(struct builder *b)
+{
+        if (b->request->link_count == 0)
+                return;
+        add_dir(b, "/carrel", 0755, "leads to the chosen interpreter");
+        add_dir(b, PLAN_RUNTIME_DIR, 0755, "leads to the chosen interpreter");
+        for (size_t i = 0; i < b->request->link_count; i++)
+                (void)add_text(b, STEP_LINK, builder_text(b, "%s/%s", PLAN_RUNTIME_DIR, b->request->links[i].name), b->request->links[i].target,
+                               "the chosen interpreter");
 }
 
 static void
@@ -192,6 +207,7 @@ builder_root(struct builder *b)
         plan_system(b);
         plan_etc(b);
         plan_git(b);
+        plan_links(b);
         plan_dev(b);
         plan_private(b);
         plan_proc(b);

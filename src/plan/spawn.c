@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "plan/builder.h"
+#include "plan/wall.h"
 
 struct namespace_row {
         uint64_t flag;
@@ -46,6 +47,8 @@ builder_spawn(struct builder *b)
         }
         if (builder_has(b, LAYER_NET))
                 (void)builder_add(b, STEP_LOOPBACK, "", "programs may talk to themselves on localhost");
+        if (builder_has(b, LAYER_NET) && plan_has_wall(b->spec, b->facts))
+                builder_wall(b);
         if (builder_has(b, LAYER_FILTER))
                 (void)builder_add(b, STEP_NO_USER_NS, "", "second to the filter: no nested user namespace");
 }

@@ -13,6 +13,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "policy/host_destination.h"
+#include "spec/section.h"
+
 enum { POLICIES_MAX = 64 };
 
 struct asking {
@@ -108,53 +111,15 @@ ask_limits(struct asking *a)
 
 /* ---- the way out ------------------------------------------------------------------------------------- */
 
-static bool
-has_suffix(const char *host, const char *suffix)
-{
-        size_t len = strlen(host), tail = strlen(suffix);
-
-        if (len > 0 && host[len - 1] == '.')
-                len--;
-        if (len < tail || strncasecmp(host + len - tail, suffix, tail) != 0)
-                return false;
-        return len == tail || host[len - tail - 1] == '.';
-}
-
-bool
-authorise_host_is_private(const char *host)
-{
-        static const char *const suffixes[] = { "localhost", "local", "internal", "localdomain", "home.arpa" };
-
-        for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
-                if (has_suffix(host, suffixes[i]))
-                        return true;
-        return false;
-}
-
-static bool
-is_covered(const struct spec_egress *outer, size_t count, const struct spec_egress *inner)
-{
-        for (size_t i = 0; i < count; i++)
-                if (egress_covers(&outer[i], inner))
-                        return true;
-        return false;
-}
-
 static void
 ask_destination(struct asking *a, size_t index)
 {
         const struct spec_egress *entry = &a->spec->egress[index];
-        const struct spec_place place = { entry->line, entry->column };
-        const char *path = numbered(a, "network/egress", index, "");
-        bool is_listed = is_covered(a->rules->egress_allowed, a->rules->egress_allowed_count, entry);
+        enum host_destination judged = host_destination_judge(a->rules, entry);
 
-        if (a->rules->has_egress_list && !is_listed)
-                refuse(a, ERROR_EGRESS_NOT_PERMITTED, path, "not_in_host_allowlist", place,
-                       "%s%s is not among the destinations this host permits", entry->is_wildcard ? "*." : "", entry->host);
-        else if (authorise_host_is_private(entry->host) && !is_listed
-                 && !is_covered(a->rules->private_names, a->rules->private_name_count, entry))
-                refuse(a, ERROR_EGRESS_NOT_PERMITTED, path, "private_name", place,
-                       "%s%s is a private name, and this host does not permit it", entry->is_wildcard ? "*." : "", entry->host);
+        if (judged != HOST_DESTINATION_PERMITTED)
+                refuse(a, ERROR_EGRESS_NOT_PERMITTED, numbered(a, "network/egress", index, ""), host_destination_reason(judged),
+                       (struct spec_place){ entry->line, entry->column }, "%s%s %s", entry->is_wildcard ? "*." : "", entry->host, host_destination_words(judged));
 }
 
 static void
@@ -170,10 +135,31 @@ ask_egress_ability(struct asking *a)
                        a->spec->provider);
 }
 
+/* The host's word counts where it is the smaller; who asked for more is told. */
+static void
+ask_egress_caps(struct asking *a)
+{
+        struct spec_egress_caps *caps = &a->result->egress_caps;
+
+        egress_caps_narrow(caps, &a->rules->egress_caps);
+        for (size_t i = 0; i < egress_caps_set.count; i++) {
+                const struct field *row = &egress_caps_set.rows[i];
+                const char *path = arena_format(a->arena, "metadata/carrel/egress/%s", row->name);
+                uint64_t asked, given;
+
+                memcpy(&asked, (const char *)&a->spec->egress_caps + row->offset, sizeof asked);
+                memcpy(&given, (const char *)caps + row->offset, sizeof given);
+                if (asked != SPEC_UNSET && given < asked)
+                        findings_warn(a->findings, "egress_cap_narrowed", path ? path : "metadata/carrel/egress", 0, 0,
+                                      "this host permits %s of %llu at most", row->name, (unsigned long long)given);
+        }
+}
+
 static void
 ask_egress(struct asking *a)
 {
         ask_egress_ability(a);
+        ask_egress_caps(a);
         for (size_t i = 0; i < a->spec->egress_count; i++)
                 ask_destination(a, i);
 }
@@ -186,6 +172,8 @@ ask_secret(struct asking *a, const struct host_inventory *inventory, size_t inde
         const struct spec_secret_name *wanted = &a->spec->env.auth[index];
         const char *path = numbered(a, "env/auth/state/env", index, "");
         const char *slug = host_inventory_slug(inventory, a->arena, wanted->name);
+        const struct host_asking asking = host_rules_asking(a->rules);
+        const struct host_grant *grant;
 
         if (!slug || !host_names_have(&inventory->slugs, slug))
                 refuse(a, ERROR_AUTH_UNRESOLVABLE, path, "no_slug", wanted->place,
@@ -194,6 +182,41 @@ ask_secret(struct asking *a, const struct host_inventory *inventory, size_t inde
         else if (host_names_have(&inventory->deny_bind, slug))
                 refuse(a, ERROR_AUTH_UNRESOLVABLE, path, "bind_denied", wanted->place,
                        "the secret \"%s\" may not be bound into a sandbox", slug);
+        else if (!host_secret_granted(inventory, slug, &asking, &grant))
+                refuse(a, ERROR_AUTH_UNRESOLVABLE, path, "bind_denied", wanted->place,
+                       "no grant gives %.64s access to the secret \"%s\"", asking.user, slug);
+}
+
+/* A provider's own credential: declared by the manifest's inventory it obeys its rules; else it is the host's, which is asked when the provider begins. */
+static void
+ask_reference(struct asking *a, const struct node *setting)
+{
+        const struct host_inventory *inventory = a->spec->env.auth_ref ? host_rules_inventory(a->rules, a->spec->env.auth_ref) : NULL;
+        const struct host_asking asking = host_rules_asking(a->rules);
+        const struct spec_place place = { setting->line, setting->column };
+        const char *path = arena_format(a->arena, "config/%s", setting->key);
+        const struct host_grant *grant;
+
+        if (!path || !inventory || !host_names_have(&inventory->slugs, setting->text))
+                return;
+        if (!inventory->may_reveal)
+                refuse(a, ERROR_AUTH_UNRESOLVABLE, path, "not_authorised", place,
+                       "the owner of this workspace is not authorised to reveal %s", inventory->ref);
+        else if (host_names_have(&inventory->deny_bind, setting->text) || !host_secret_granted(inventory, setting->text, &asking, &grant))
+                refuse(a, ERROR_AUTH_UNRESOLVABLE, path, "bind_denied", place, "the secret \"%s\" may not be used here", setting->text);
+}
+
+static void
+ask_references(struct asking *a)
+{
+        if (!a->spec->config || a->spec->config->kind != NODE_MAP)
+                return;
+        node_each(setting, a->spec->config) {
+                size_t len = strlen(setting->key);
+
+                if (setting->kind == NODE_STRING && len > 4 && strcmp(setting->key + len - 4, "_ref") == 0)
+                        ask_reference(a, setting);
+        }
 }
 
 static void
@@ -246,6 +269,11 @@ ask_passthrough(struct asking *a)
         for (size_t i = 0; i < a->spec->env.passthrough_count; i++) {
                 const struct spec_secret_name *name = &a->spec->env.passthrough[i];
 
+                if (host_sources_have_variable(&a->rules->sources, name->name)) {
+                        refuse(a, ERROR_PASSTHROUGH_DENIED, numbered(a, "env/passthrough", i, ""), "secret", name->place,
+                               "%s is where this host keeps a secret: name it in env.auth", name->name);
+                        continue;
+                }
                 if (!authorise_name_is_denied(name->name) || host_names_have(&a->rules->passthrough_allow, name->name))
                         continue;
                 refuse(a, ERROR_PASSTHROUGH_DENIED, numbered(a, "env/passthrough", i, ""), "", name->place,
@@ -470,7 +498,7 @@ ask_policy(struct asking *a)
 /* ---- the row of questions ---------------------------------------------------------------------------- */
 
 static void (*const questions[])(struct asking *a) = {
-        ask_trust, ask_limits, ask_egress, ask_secrets, ask_passthrough, ask_mounts, ask_tools, ask_policy,
+        ask_trust, ask_limits, ask_egress, ask_secrets, ask_references, ask_passthrough, ask_mounts, ask_tools, ask_policy,
         ask_lifecycle,
 };
 

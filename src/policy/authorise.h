@@ -28,7 +28,4 @@ int authorise(struct arena *arena, const struct spec *spec, const struct host_ru
 /* Is the name on the deny list for env.passthrough: a credential by its name, or read by a loader or interpreter? */
 bool authorise_name_is_denied(const char *name);
 
-/* Is the host name of a kind that only reaches private places: under localhost, local, internal, localdomain, home.arpa? */
-bool authorise_host_is_private(const char *host);
-
 #endif

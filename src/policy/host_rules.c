@@ -10,6 +10,9 @@
 
 #include <string.h>
 
+#include "egress/address.h"
+#include "spec/section.h"
+
 enum { NAMES_MAX = 4096 };
 
 struct reading {
@@ -147,6 +150,89 @@ read_private_names(struct reading *r, const struct node *n)
         return read_destinations(r, n, "private_names", &r->rules->private_names, &r->rules->private_name_count);
 }
 
+/* "192.0.2.1:53" or "[2001:db8::1]:53": an address, since a name would have to be looked up first. */
+static bool
+is_resolver(const char *text)
+{
+        const char *colon = strrchr(text, ':');
+        bool is_bracketed = text[0] == '[';
+        struct egress_network one;
+        char address[64];
+        size_t len;
+        uint32_t port = 0;
+
+        if (!colon || colon[1] == '\0' || strlen(colon + 1) > 5 || colon[1] == '0')
+                return false;
+        for (const char *c = colon + 1; *c != '\0'; c++) {
+                if (*c < '0' || *c > '9')
+                        return false;
+                port = port * 10 + (uint32_t)(*c - '0');
+        }
+        len = (size_t)(colon - text);
+        if (is_bracketed && (len < 2 || text[len - 1] != ']'))
+                return false;
+        len -= is_bracketed ? 2 : 0;
+        if (port > UINT16_MAX || len == 0 || len >= sizeof address)
+                return false;
+        memcpy(address, text + is_bracketed, len);
+        address[len] = '\0';
+        return !strchr(address, '/') && is_bracketed == (strchr(address, ':') != NULL) && egress_network_read(address, &one);
+}
+
+static int
+read_resolvers(struct reading *r, const struct node *n)
+{
+        if (read_names(r, n, "resolvers", &r->rules->resolvers) < 0)
+                return -1;
+        for (size_t i = 0; i < r->rules->resolvers.count; i++)
+                if (!is_resolver(r->rules->resolvers.items[i]))
+                        return wrong(r, n, "resolvers", "pattern", "each entry is an address and a port: 192.0.2.1:53 or [2001:db8::1]:53");
+        return 0;
+}
+
+static int
+read_private_networks(struct reading *r, const struct node *n)
+{
+        struct egress_network network;
+
+        if (read_names(r, n, "private_networks", &r->rules->private_networks) < 0)
+                return -1;
+        for (size_t i = 0; i < r->rules->private_networks.count; i++)
+                if (!egress_network_read(r->rules->private_networks.items[i], &network))
+                        return wrong(r, n, "private_networks", "pattern", "each entry is a network: 10.0.0.0/8 or fd00::/8");
+        return 0;
+}
+
+static const struct field *
+find_cap(const char *name)
+{
+        for (size_t i = 0; i < egress_caps_set.count; i++)
+                if (strcmp(egress_caps_set.rows[i].name, name) == 0)
+                        return &egress_caps_set.rows[i];
+        return NULL;
+}
+
+static int
+read_egress_caps(struct reading *r, const struct node *n)
+{
+        if (n->kind != NODE_MAP)
+                return wrong(r, n, "egress_caps", "type", "this is a map from caps to numbers");
+        node_each(member, n) {
+                const struct field *row = find_cap(member->key);
+                const char *path = arena_format(r->arena, "egress_caps/%s", member->key);
+                uint64_t value = (uint64_t)member->integer;
+
+                if (!path)
+                        return out_of_memory(r->e);
+                if (!row)
+                        return wrong(r, member, path, "unknown_field", "the caps are connections, names, bytes_out, bytes_in and bytes_per_second");
+                if (member->kind != NODE_INT || member->integer < (int64_t)row->min || member->integer > (int64_t)row->max)
+                        return wrong(r, member, path, "range", "this is a whole number from 1 on, as metadata.carrel.egress has it");
+                memcpy((char *)&r->rules->egress_caps + row->offset, &value, sizeof value);
+        }
+        return 0;
+}
+
 static int
 read_passthrough_allow(struct reading *r, const struct node *n)
 {
@@ -182,42 +268,6 @@ read_workspace(struct reading *r, const struct node *n)
 }
 
 static int
-read_bindings(struct reading *r, const struct node *n, struct host_inventory *ret)
-{
-        struct host_binding *bindings;
-        size_t count = 0;
-
-        if (n->kind != NODE_MAP)
-                return wrong(r, n, "secrets", "type", "bindings is a map from names to slugs");
-        bindings = arena_array(r->arena, struct host_binding, n->len + 1);
-        if (!bindings)
-                return out_of_memory(r->e);
-        node_each(member, n) {
-                if (member->kind != NODE_STRING)
-                        return wrong(r, member, "secrets", "type", "a binding names a slug");
-                bindings[count++] = (struct host_binding){ member->key, member->text };
-        }
-        ret->bindings = bindings;
-        ret->binding_count = count;
-        return 0;
-}
-
-static int
-read_inventory_member(struct reading *r, const struct node *n, struct host_inventory *ret)
-{
-        if (strcmp(n->key, "slugs") == 0)
-                return read_names(r, n, "secrets/slugs", &ret->slugs);
-        if (strcmp(n->key, "deny_bind") == 0)
-                return read_names(r, n, "secrets/deny_bind", &ret->deny_bind);
-        if (strcmp(n->key, "bindings") == 0)
-                return read_bindings(r, n, ret);
-        if (strcmp(n->key, "reveal") != 0 || n->kind != NODE_BOOL)
-                return wrong(r, n, "secrets", "unknown_field", "its members are slugs, bindings, deny_bind and reveal");
-        ret->may_reveal = n->boolean;
-        return 0;
-}
-
-static int
 read_secrets(struct reading *r, const struct node *n)
 {
         struct host_inventory *inventories;
@@ -228,16 +278,9 @@ read_secrets(struct reading *r, const struct node *n)
         inventories = arena_array(r->arena, struct host_inventory, n->len + 1);
         if (!inventories)
                 return out_of_memory(r->e);
-        node_each(member, n) {
-                struct host_inventory *inventory = &inventories[count++];
-
-                *inventory = (struct host_inventory){ .ref = member->key, .may_reveal = true };
-                if (member->kind != NODE_MAP)
-                        return wrong(r, member, "secrets", "type", "what a ref declares is a map");
-                node_each(item, member)
-                        if (read_inventory_member(r, item, inventory) < 0)
-                                return -1;
-        }
+        node_each(member, n)
+                if (host_inventory_entry(r->arena, member, &inventories[count++], r->e) < 0)
+                        return -1;
         r->rules->inventories = inventories;
         r->rules->inventory_count = count;
         return 0;
@@ -250,6 +293,18 @@ read_secrets_file(struct reading *r, const struct node *n)
                 return wrong(r, n, "secrets_file", "type", "this is the path of a file");
         r->rules->secrets_file = n->text;
         return 0;
+}
+
+static int
+read_secret_sources(struct reading *r, const struct node *n)
+{
+        return host_sources_read(r->arena, n, &r->rules->sources, r->e);
+}
+
+static int
+read_actors(struct reading *r, const struct node *n)
+{
+        return host_actors_read(r->arena, n, &r->rules->actors, &r->rules->actor_count, r->e);
 }
 
 static int
@@ -329,10 +384,15 @@ static const struct {
         { "providers", read_providers },
         { "egress_allowed", read_egress_allowed },
         { "private_names", read_private_names },
+        { "resolvers", read_resolvers },
+        { "private_networks", read_private_networks },
+        { "egress_caps", read_egress_caps },
         { "passthrough_allow", read_passthrough_allow },
         { "workspace", read_workspace },
         { "secrets", read_secrets },
         { "secrets_file", read_secrets_file },
+        { "secret_sources", read_secret_sources },
+        { "actors", read_actors },
         { "mountables", read_mountables },
         { "mount_roots", read_mount_roots },
         { "tool_roots", read_tool_roots },
@@ -359,6 +419,7 @@ rules_new(struct arena *arena, const char *principal)
         if (!rules)
                 return NULL;
         rules->has_workspace = true;
+        fields_default(&egress_caps_set, &rules->egress_caps);
         rules->usage = (struct grant_usage){ GRANT_USAGE_UNKNOWN, GRANT_USAGE_UNKNOWN, GRANT_USAGE_UNKNOWN };
         rules->principal = arena_text(arena, principal);
         return rules->principal ? rules : NULL;
@@ -437,10 +498,21 @@ host_rules_add_inventory(struct arena *arena, struct host_rules *rules, const st
                         items[count].bindings = said->bindings;
                         items[count].binding_count = said->binding_count;
                 }
+                if (said->restricted.count > 0) {
+                        items[count].restricted = said->restricted;
+                        items[count].grants = said->grants;
+                        items[count].grant_count = said->grant_count;
+                }
         }
         rules->inventories = items;
         rules->inventory_count = count + 1;
         return 0;
+}
+
+struct host_asking
+host_rules_asking(const struct host_rules *rules)
+{
+        return (struct host_asking){ rules->actor ? rules->actor : rules->principal, rules->actor == NULL, rules->actors, rules->actor_count };
 }
 
 const char *

@@ -9,10 +9,13 @@
  *     providers: {local: {isolated: true}}  registered ids and what they can enforce
  *     egress_allowed: [api.example.com]     destinations a manifest may ask for; absent: any public name
  *     private_names: [db.internal]          names under localhost, local, internal, ... that may be reached
+ *     resolvers: ["127.0.0.1:5300"]         whom the gate asks for addresses; absent: those of /etc/resolv.conf
+ *     private_networks: [10.0.0.0/8]        addresses that listed names may lead to although they are private
+ *     egress_caps: {connections: 100}       the most that metadata.carrel.egress may ask for; the fields are the same
  *     passthrough_allow: [NPM_TOKEN]        names of the deny list that may pass all the same
  *     workspace: {storage_read_only: true}  or null: there is no parent workspace
- *     secrets: {./SECRETS.md: {slugs: [], bindings: {NAME: slug}, deny_bind: [], reveal: true}}
- *     secrets_file: /path                   development source of values: lines slug=value, mode 0600
+ *     secrets, secret_sources, actors       policy/host_secret.h
+ *     secrets_file: /path                   one more source of values, asked last: lines slug=value, mode 0600
  *     mountables: {"@owner/libs": {read_only: true, path: /srv/libs}}
  *     mount_roots: [/srv/data]              host directories below which inline local storage may lie
  *     tool_roots: [/opt]                    host directories below which metadata.carrel.tools may lie
@@ -30,18 +33,9 @@
 #include "base/error.h"
 #include "policy/grant.h"
 #include "policy/host_provider.h"
+#include "policy/host_secret.h"
 #include "spec/spec.h"
 #include "text/tree.h"
-
-struct host_binding { const char *name, *slug; };       /* environment name, secret slug */
-
-struct host_inventory {                                 /* what one SECRETS.md declares */
-        const char *ref;                                /* as env.auth.ref writes it */
-        struct spec_names slugs;
-        const struct host_binding *bindings;  size_t binding_count;
-        struct spec_names deny_bind;
-        bool may_reveal;                                /* is the owner of the workspace authorised? */
-};
 
 struct host_mountable {
         const char *ref;
@@ -59,10 +53,15 @@ struct host_rules {
         bool has_egress_list;
         const struct spec_egress *egress_allowed;  size_t egress_allowed_count;
         const struct spec_egress *private_names;  size_t private_name_count;
+        struct spec_names resolvers, private_networks;  /* "address:port", "network/bits"; each was read once and is good */
+        struct spec_egress_caps egress_caps;            /* SPEC_UNSET: none */
         struct spec_names passthrough_allow;
         bool has_workspace, storage_is_read_only;
         const struct host_inventory *inventories;  size_t inventory_count;
         const char *secrets_file;                       /* NULL: none */
+        struct host_sources sources;                    /* of secrets' values */
+        const struct host_actor *actors;  size_t actor_count;
+        const char *actor;                              /* who wants secrets bound; NULL: the principal, whose rules these are */
         const struct host_mountable *mountables;  size_t mountable_count;
         struct spec_names mount_roots, tool_roots;
         const struct host_policy *policies;  size_t policy_count;
@@ -96,6 +95,9 @@ int host_rules_add_inventory(struct arena *arena, struct host_rules *rules, cons
                              struct error *e);
 
 const struct host_inventory *host_rules_inventory(const struct host_rules *rules, const char *ref);
+
+/* Who asks, for host_secret_granted(). */
+struct host_asking host_rules_asking(const struct host_rules *rules);
 const struct host_mountable *host_rules_mountable(const struct host_rules *rules, const char *ref);
 
 /* The slug an environment name stands for: the binding, else lower-case with "-" for "_". In `arena`; NULL

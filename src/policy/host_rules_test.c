@@ -33,6 +33,7 @@ permits_nothing_where_nothing_is_said(void **state)
         assert_int_equal(r->mount_roots.count + r->tool_roots.count + r->passthrough_allow.count, 0);
         assert_int_equal(r->inventory_count + r->mountable_count + r->policy_count, 0);
         assert_true(r->has_workspace);
+        assert_true(r->egress_caps.connections == SPEC_UNSET && r->egress_caps.bytes_per_second == SPEC_UNSET);
         assert_true(r->usage.sandboxes == GRANT_USAGE_UNKNOWN);
 }
 
@@ -41,7 +42,7 @@ reads_every_field(void **state)
 {
         static const char text[] =
                 "trust: trusted\nprincipal: 'user://ann'\nproviders: {local: {isolated: true}, acme-vm: {pause: false}}\n"
-                "egress_allowed: [api.example.com, '*.example.org']\nprivate_names: [db.internal]\npassthrough_allow: [NPM_TOKEN]\n"
+                "egress_allowed: [api.example.com, '*.example.org']\nprivate_names: [db.internal]\nresolvers: ['127.0.0.1:5300', '[::1]:53']\nprivate_networks: [10.0.0.0/8, 'fd00::/8']\negress_caps: {connections: 100, bytes_in: 9}\npassthrough_allow: [NPM_TOKEN]\n"
                 "workspace: {storage_read_only: true}\nsecrets_file: /etc/carrel/dev\nmount_roots: [/srv/data]\ntool_roots: [/opt, /usr/local/]\n"
                 "secrets: {./SECRETS.md: {slugs: [a-b], bindings: {GH: gh-app}, deny_bind: [x-y], reveal: false}}\n"
                 "mountables: {'@a/libs': {read_only: true, path: /srv/libs}, '@a/both': ambiguous}\n"
@@ -58,6 +59,11 @@ reads_every_field(void **state)
         assert_false(host_provider_find(&r->providers, "acme-vm")->can.can_pause);
         assert_int_equal(r->egress_allowed_count, 2);
         assert_int_equal(r->private_name_count, 1);
+        assert_string_equal(r->resolvers.items[1], "[::1]:53");
+        assert_string_equal(r->private_networks.items[0], "10.0.0.0/8");
+        assert_int_equal(r->egress_caps.connections, 100);
+        assert_int_equal(r->egress_caps.bytes_in, 9);
+        assert_true(r->egress_caps.names == SPEC_UNSET);
         assert_string_equal(r->secrets_file, "/etc/carrel/dev");
         inventory = host_rules_inventory(r, "./SECRETS.md");
         assert_false(inventory->may_reveal);
@@ -75,6 +81,19 @@ refuses_what_it_does_not_know(void **state)
         static const struct { const char *text; enum error_code code; const char *reason; } rows[] = {
                 { "trsut: trusted", ERROR_SCHEMA_INVALID, "unknown_field" },
                 { "trust: yes", ERROR_SCHEMA_INVALID, "enum" },
+                { "resolvers: ['127.0.0.1']", ERROR_SCHEMA_INVALID, "pattern" },
+                { "resolvers: ['dns.example:53']", ERROR_SCHEMA_INVALID, "pattern" },
+                { "resolvers: ['::1:53']", ERROR_SCHEMA_INVALID, "pattern" },
+                { "resolvers: ['[127.0.0.1]:53']", ERROR_SCHEMA_INVALID, "pattern" },
+                { "resolvers: ['127.0.0.1:65536']", ERROR_SCHEMA_INVALID, "pattern" },
+                { "resolvers: ['127.0.0.1/8:53']", ERROR_SCHEMA_INVALID, "pattern" },
+                { "private_networks: [10.0.0.1/8]", ERROR_SCHEMA_INVALID, "pattern" },
+                { "private_networks: [intranet]", ERROR_SCHEMA_INVALID, "pattern" },
+                { "egress_caps: 5", ERROR_SCHEMA_INVALID, "type" },
+                { "egress_caps: {connection: 5}", ERROR_SCHEMA_INVALID, "unknown_field" },
+                { "egress_caps: {connections: 0}", ERROR_SCHEMA_INVALID, "range" },
+                { "egress_caps: {connections: '5'}", ERROR_SCHEMA_INVALID, "range" },
+                { "egress_caps: {names: 4097}", ERROR_SCHEMA_INVALID, "range" },
                 { "principal: '*'", ERROR_SCHEMA_INVALID, "type" },
                 { "providers: [local]", ERROR_SCHEMA_INVALID, "type" },
                 { "providers: {Local: {}}", ERROR_PROVIDER_CONFLICT, "enumerated" },

@@ -26,12 +26,15 @@ host_value(char *const *host, const char *name)
 static int
 set(struct arena *arena, struct environment *env, const char *name, const char *value, struct error *e)
 {
-        const char *item = arena_format(arena, "%s=%s", name, value);
-        size_t len = strlen(name);
+        size_t len = strlen(name), value_len = strlen(value);
+        char *item = arena_alloc(arena, len + value_len + 2);
         size_t at = 0;
 
         if (!item)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the environment");
+        memcpy(item, name, len);               /* lint: its end is set below; and not printf's way, which leaves a copy of a secret on the stack */
+        item[len] = '=';
+        memcpy(item + len + 1, value, value_len + 1);
         while (at < env->count && (strncmp(env->items[at], name, len) != 0 || env->items[at][len] != '='))
                 at++;
         if (at == ENVIRONMENT_MAX)
@@ -43,12 +46,15 @@ set(struct arena *arena, struct environment *env, const char *name, const char *
 }
 
 static const char *
-search_path(struct arena *arena, const struct spec *spec)
+search_path(struct arena *arena, const struct environment_request *r)
 {
         const char *path = "/usr/local/bin:/usr/bin:/bin";
+        const struct spec *spec = r->spec;
 
         for (size_t i = spec->carrel.tools.count; path && i-- > 0;)
                 path = arena_format(arena, "%s/bin:%s:%s", spec->carrel.tools.items[i], spec->carrel.tools.items[i], path);
+        if (path && r->first_path)
+                path = arena_format(arena, "%s:%s", r->first_path, path);
         return path ? path : "/usr/bin:/bin";
 }
 
@@ -58,7 +64,7 @@ set_base(struct arena *arena, const struct environment_request *r, struct enviro
         const char *lang = host_value(r->host, "LANG");
         const char *term = r->has_terminal ? host_value(r->host, "TERM") : NULL;
 
-        if (set(arena, env, "PATH", search_path(arena, r->spec), e) < 0 || set(arena, env, "HOME", PLAN_HOME, e) < 0)
+        if (set(arena, env, "PATH", search_path(arena, r), e) < 0 || set(arena, env, "HOME", PLAN_HOME, e) < 0)
                 return -1;
         if (set(arena, env, "LANG", lang && strlen(lang) < 64 ? lang : "C.UTF-8", e) < 0)
                 return -1;
@@ -80,16 +86,30 @@ set_passthrough(struct arena *arena, const struct environment_request *r, struct
         return 0;
 }
 
+/* What the caller replaces is not written down first. */
+static bool
+is_replaced(const struct environment_request *r, const char *name)
+{
+        size_t len = strlen(name);
+
+        for (size_t i = 0; i < r->extra_count; i++)
+                if (strncmp(r->extra[i], name, len) == 0 && r->extra[i][len] == '=')
+                        return true;
+        return false;
+}
+
 static int
 set_secrets(struct arena *arena, const struct environment_request *r, struct environment *env, struct error *e)
 {
         const struct secret_bound *bound;
         size_t count;
 
+        if (r->is_own)
+                return 0;
         if (secret_bind(arena, &r->spec->env, r->rules, r->secrets, &bound, &count, e) < 0)
                 return -1;
         for (size_t i = 0; i < count; i++)
-                if (set(arena, env, bound[i].name, bound[i].value, e) < 0)
+                if (!is_replaced(r, bound[i].name) && set(arena, env, bound[i].name, bound[i].value, e) < 0)
                         return -1;
         return 0;
 }

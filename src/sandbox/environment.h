@@ -28,7 +28,9 @@ struct environment_request {
         const struct host_rules *rules;
         const struct secret_values *secrets;       /* NULL: no source */
         const char *cwd;
+        const char *first_path;                    /* directory searched before all others, or NULL */
         bool has_terminal;
+        bool is_own;                               /* a function of the guest, no command of anybody's: it is given no secrets */
         const char *const *extra;  size_t extra_count;   /* NAME=value of the caller's command line */
         char *const *host;                         /* the caller's environment */
         bool keeps_all;                            /* tests only: everything of the caller's */

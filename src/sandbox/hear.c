@@ -16,7 +16,7 @@
 #include "sandbox/session.h"
 #include "wire/message.h"
 
-enum { GRACE_MS = 10000, BODY_ROOM = 256, LATE_MS = 2000 };
+enum { GRACE_MS = 10000, BODY_ROOM = 1024, LATE_MS = 2000 };
 
 static int
 exec_failed(struct session *s, const struct wire_exec_failed *failed, struct error *e)
@@ -77,6 +77,23 @@ take_terminal(struct session *s, struct wire_message *m)
         terminal_raw(&s->mode, s->o->in);
 }
 
+/* Nothing is run behind a wall that does not hold. */
+static void
+session_break(struct session *s, const struct error *e)
+{
+        session_fail(s, e);
+        session_kill(s);
+}
+
+void
+session_hear_wall(struct session *s, const struct pollfd fds[2])
+{
+        struct error e;
+
+        if (run_wall_hear(s->wall, fds, &e) < 0)
+                session_break(s, &e);
+}
+
 void
 session_hear_guest(struct session *s)
 {
@@ -87,6 +104,8 @@ session_hear_guest(struct session *s)
 
         if (got == -EAGAIN)
                 return;
+        if (got == -EMFILE && m.kind == WIRE_WALL_LISTENED)
+                got = 1;                       /* no place for its sockets: hold tells the gate so */
         if (got <= 0) {
                 s->guest_is_done = true;
                 return;
@@ -104,6 +123,8 @@ session_hear_guest(struct session *s)
 
                 (void)backend_step_failed(&e, s->o->plan, failed->step, failed->sys);
                 session_fail(s, &e);
+        } else if (run_wall_hear_guest(s->wall, &m, body, &e) < 0) {
+                session_break(s, &e);
         }
         wire_message_close(&m);
 }
@@ -157,8 +178,8 @@ session_hear_signals(struct session *s)
         struct signalfd_siginfo info;
 
         while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
-                struct wire_number number = { (int32_t)info.ssi_signo };
-                struct wire_size size;
+                struct wire_exec_number number = { SESSION_EXEC, (int32_t)info.ssi_signo };
+                struct wire_exec_size size = { .exec = SESSION_EXEC };
 
                 if (info.ssi_signo == SIGWINCH) {
                         terminal_size(s->o->in, &size.rows, &size.columns);

@@ -31,19 +31,22 @@ is_over(const struct session *s)
 static void
 one_turn(struct session *s)
 {
-        struct pollfd fds[9] = {
+        struct pollfd fds[11] = {
                 { s->box_is_done ? -1 : s->o->backend->descriptor(s->box), POLLIN, 0 },
                 { s->guest_is_done ? -1 : s->guest, POLLIN, 0 },
                 { s->signals, POLLIN, 0 },
         };
         uint64_t limit = session_look_at_limits(s), drain = session_look_at_drain(s);
-        uint64_t wait = limit < drain ? limit : drain;
+        uint64_t wall = run_wall_look(s->wall);
+        uint64_t sooner = limit < drain ? limit : drain;
+        uint64_t wait = sooner < wall ? sooner : wall;
         int timeout = wait == SESSION_NEVER ? -1 : wait > 60000 ? 60000 : (int)wait;
 
         (void)stream_poll(&s->in, fds + 3);
         (void)stream_poll(&s->out, fds + 5);
         (void)stream_poll(&s->err, fds + 7);
-        if (poll(fds, 9, timeout) < 0)
+        run_wall_poll(s->wall, fds + 9);
+        if (poll(fds, 11, timeout) < 0)
                 return;
         if (fds[2].revents != 0)
                 session_hear_signals(s);
@@ -51,6 +54,7 @@ one_turn(struct session *s)
                 session_hear_guest(s);
         if (fds[0].revents != 0)
                 session_hear_backend(s);
+        session_hear_wall(s, fds + 9);
         (void)stream_move(&s->out, fds + 5, 2);
         (void)stream_move(&s->err, fds + 7, 2);
         (void)stream_move(&s->in, fds + 3, 2);
@@ -88,6 +92,7 @@ collect(struct session *s, struct run_result *ret)
         ret->err = s->err.captured;
         ret->err_len = s->err.captured_len;
         ret->err_dropped = s->err.dropped;
+        ret->denials = run_wall_denials(s->wall, &ret->denial_count);
         s->out.captured = s->err.captured = NULL;
 }
 
@@ -124,10 +129,12 @@ sandbox_run(const struct run_options *options, struct run_result *ret, struct er
                         session_decide(&s, OUTCOME_LOST);
                 }
         }
+        run_wall_end(s.wall);
         terminal_restore(&s.mode);
         if (result == 0)
                 collect(&s, ret);
         options->backend->close(s.box);
+        run_wall_free(s.wall);
         stream_fini(&s.in);
         stream_fini(&s.out);
         stream_fini(&s.err);
@@ -143,5 +150,7 @@ run_result_fini(struct run_result *r)
 {
         free(r->out);
         free(r->err);
+        free(r->denials);
+        r->denials = NULL;
         r->out = r->err = NULL;
 }

@@ -14,7 +14,19 @@
 #include "backend/backend.h"
 #include "base/error.h"
 #include "event/outcome.h"
+#include "hold/hold.h"
 #include "plan/plan.h"
+#include "spec/spec.h"
+
+/* What network.egress lists, where it lists something; everything is borrowed. */
+struct run_wall_options {
+        const char *id;                                /* of the sandbox */
+        struct spec_names allow, private_names;        /* as network.egress writes them */
+        struct spec_names resolvers, networks;         /* of the host; none: those of resolv.conf, and no private network */
+        struct wire_gate_caps caps;
+        /* Starts a gate: its control socket (the caller's, and not blocking) and the process. Called again when it ends. */
+        int (*start)(int *ret_control, pid_t *ret_pid, struct error *e);
+};
 
 struct run_options {
         const struct backend *backend;
@@ -34,6 +46,7 @@ struct run_options {
         const int *floors;  size_t floor_count;   /* directories whose file system must keep floor_mb free */
         uint64_t floor_mb;
         uint32_t layers_off;           /* enum plan_layer; 0 in the shipped program */
+        const struct run_wall_options *wall;   /* NULL: nothing is listed, and nothing reached */
 };
 
 struct run_result {
@@ -41,6 +54,7 @@ struct run_result {
         char *out, *err;               /* captured; owned by the result */
         size_t out_len, err_len;
         uint64_t out_dropped, err_dropped;
+        struct hold_denial *denials;  size_t denial_count;     /* the last that were refused a way out; owned by the result */
 };
 
 enum { RUN_CAPTURE_MAX = 1 << 20 };

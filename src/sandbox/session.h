@@ -10,13 +10,16 @@
 #include "sandbox/run.h"
 #include "sandbox/stream.h"
 #include "sandbox/terminal.h"
+#include "sandbox/wall.h"
 
 #define SESSION_NEVER UINT64_MAX
+#define SESSION_EXEC 1u                     /* the one command's number in its box */
 
 struct session {
         const struct run_options *o;
         struct backend_box *box;
         int guest, signals;
+        struct run_wall *wall;         /* NULL: there is none */
         struct stream in, out, err;
         uint64_t budget;               /* bytes of output that may still pass */
         uint64_t started, deadline, cpu_look, floor_look, grace, late;   /* moments, milliseconds of the boot clock */
@@ -50,6 +53,7 @@ int session_start(struct session *s, struct error *e);
 void session_hear_guest(struct session *s);
 void session_hear_backend(struct session *s);
 void session_hear_signals(struct session *s);
+void session_hear_wall(struct session *s, const struct pollfd fds[2]);
 
 /* Does what is due, and gives the milliseconds until something is due again, SESSION_NEVER if nothing is (limits.c). */
 uint64_t session_look_at_limits(struct session *s);

@@ -43,7 +43,7 @@ send_exec(struct session *s, const int *stdio, struct error *e)
 {
         const struct run_options *o = s->o;
         size_t len = strings_len(o);
-        struct wire_exec head = { .flags = WIRE_EXEC_LAST | (o->wants_terminal ? WIRE_EXEC_TTY : 0u), .argc = (uint32_t)o->argc,
+        struct wire_exec head = { .exec = SESSION_EXEC, .flags = WIRE_EXEC_LAST | (o->wants_terminal ? WIRE_EXEC_TTY : 0u), .argc = (uint32_t)o->argc,
                                   .envc = (uint32_t)o->envc, .strings_len = (uint32_t)len };
         char *body, *at;
         int result;
@@ -128,6 +128,8 @@ session_start(struct session *s, struct error *e)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "making a control socket");
         s->guest = pair[0];
         theirs = pair[1];
+        if (run_wall_new(&s->wall, s->o->wall, s->guest, e) < 0)
+                return -1;
         result = s->o->wants_terminal ? 0 : open_pipes(pipes, e);
         if (result == 0)       /* the command waits in the socket, so that pid 1 never waits for it */
                 result = send_exec(s, (const int[]){ pipes[0][0], pipes[1][1], pipes[2][1] }, e);

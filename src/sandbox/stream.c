@@ -17,9 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "text/utf8.h"
-
-enum { CAREFUL_WRITE = 4096, SPLICE_LEN = 1 << 20, ESCAPED_MAX = 4 };
+enum { CAREFUL_WRITE = 4096, SPLICE_LEN = 1 << 20 };
 
 static enum stream_sink
 sink_of(int to)
@@ -121,108 +119,38 @@ capture(struct stream *s, const char *bytes, size_t len)
         s->dropped += len - kept;
 }
 
-/* One byte as \xNN. */
-static size_t
-escape_byte(unsigned char c, char *out)
-{
-        static const char digits[] = "0123456789abcdef";
-
-        out[0] = '\\';
-        out[1] = 'x';
-        out[2] = digits[c >> 4];
-        out[3] = digits[c & 15];
-        return ESCAPED_MAX;
-}
-
-static size_t
-escape_bytes(const char *in, size_t len, char *out)
-{
-        for (size_t i = 0; i < len; i++)
-                (void)escape_byte((unsigned char)in[i], out + i * ESCAPED_MAX);
-        return len * ESCAPED_MAX;
-}
-
-/* Could more bytes make this a whole character, or a carriage return a line end? */
-static bool
-may_go_on(const char *in, size_t len, uint32_t point)
-{
-        unsigned char c = (unsigned char)in[0];
-
-        return (point == UTF8_INVALID && c >= 0xc2 && c <= 0xf4) || (len == 1 && c == '\r');
-}
-
-/*
- * C0 bytes as ^X, C1 and what is no UTF-8 as \xNN, so that output cannot drive the operator's terminal; line ends, tabs and
- * UTF-8 stay (E05). What may go on in the next read is held until then. At most ESCAPED_MAX bytes come out for one.
- */
-static size_t
-escape(struct stream *s, const char *in, size_t len, bool is_last, char *out)
-{
-        size_t used = 0, n;
-
-        s->held_len = 0;
-        for (size_t i = 0; i < len; i += n) {
-                unsigned char c = (unsigned char)in[i];
-                uint32_t point;
-
-                n = utf8_next(in + i, len - i, &point);
-                if (i + n == len && !is_last && may_go_on(in + i, n, point)) {
-                        memcpy(s->held, in + i, n);
-                        s->held_len = n;
-                } else if (point == UTF8_INVALID) {
-                        used += escape_bytes(in + i, n, out + used);
-                } else if (point >= 0x80 && point < 0xa0) {
-                        used += escape_byte((unsigned char)point, out + used);
-                } else if ((c < 0x20 && c != '\n' && c != '\t' && !(c == '\r' && i + 1 < len && in[i + 1] == '\n')) || c == 0x7f) {
-                        out[used++] = '^';
-                        out[used++] = (char)(c ^ 0x40);
-                } else {
-                        memcpy(out + used, in + i, n);
-                        used += n;
-                }
-        }
-        return used;
-}
-
 /* The source is over: what was held for its next read is all there is of it. */
 static void
 flush_held(struct stream *s)
 {
-        char in[sizeof s->held];
-        size_t len = s->held_len;
-
-        memcpy(in, s->held, len);
         s->start = 0;
-        s->end = escape(s, in, len, true, s->buffer);
+        s->end = visible_write(&s->visible, NULL, 0, true, s->buffer);
 }
 
 static void
 fill(struct stream *s)
 {
-        char raw[STREAM_BUFFER / ESCAPED_MAX];
-        size_t held = s->held_len;
+        char raw[STREAM_BUFFER / VISIBLE_MAX - VISIBLE_HELD_MAX];
         ssize_t got;
 
         if (!s->buffer && !(s->buffer = malloc(STREAM_BUFFER))) {
                 close_from(s);
                 return;
         }
-        got = s->escapes ? read(s->from, raw + held, sizeof raw - held) : read(s->from, s->buffer, STREAM_BUFFER);
+        got = s->escapes ? read(s->from, raw, sizeof raw) : read(s->from, s->buffer, STREAM_BUFFER);
         if (got < 0 && (errno == EAGAIN || errno == EINTR))
                 return;
         if (got <= 0) {                        /* a terminal's master answers EIO when its last user is gone */
                 close_from(s);
-                if (held > 0)
+                if (s->visible.held_len > 0)
                         flush_held(s);
                 return;
         }
         s->bytes += (uint64_t)got;
         s->start = 0;
         s->end = permitted(s, (size_t)got);
-        if (s->escapes) {
-                memcpy(raw, s->held, held);
-                s->end = escape(s, raw, held + s->end, false, s->buffer);
-        }
+        if (s->escapes)
+                s->end = visible_write(&s->visible, raw, s->end, false, s->buffer);
         if (s->sink == STREAM_CAPTURE) {
                 capture(s, s->buffer, s->end);
                 s->end = 0;

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "text/visible.h"
+
 enum stream_sink {
         STREAM_PIPE,           /* moved inside the kernel */
         STREAM_FILE,           /* never waits */
@@ -27,7 +29,7 @@ struct stream {
         bool owns_from, owns_to;
         enum stream_sink sink;
         bool escapes;                  /* control bytes become visible: the reader is a person's terminal */
-        char held[4];  size_t held_len;   /* escaping: the beginning of a character, or a carriage return, at the end of a read */
+        struct visible visible;
         char *buffer;                  /* STREAM_BUFFER bytes, taken at the first use */
         size_t start, end;
         uint64_t bytes, dropped;       /* read from the source, and how much of that went nowhere */

@@ -120,6 +120,7 @@ spec_init(struct spec *spec, const struct manifest *m)
         spec->lifecycle.pause_idle_ms = SPEC_UNSET;
         fields_default(&limits_set, &spec->limits);
         fields_default(&carrel_limits_set, &spec->limits);
+        fields_default(&egress_caps_set, &spec->egress_caps);
 }
 
 static void

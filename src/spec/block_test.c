@@ -231,6 +231,11 @@ static const struct fault_case fault_cases[] = {
         { LOCAL("metadata: {carrel: {limit: {}}}"), "schema_invalid metadata/carrel/limit unknown_field" },
         { LOCAL("metadata: {carrel: {limits: {pids: 0}}}"), "schema_invalid metadata/carrel/limits/pids range" },
         { LOCAL("metadata: {carrel: {limits: {timeout_ms: 5}}}"), "schema_invalid metadata/carrel/limits/timeout_ms unknown_field" },
+        { LOCAL("metadata: {carrel: {egress: {connections: 0}}}"), "schema_invalid metadata/carrel/egress/connections range" },
+        { LOCAL("metadata: {carrel: {egress: {connections: 10241, names: 4097}}}"),
+          "schema_invalid metadata/carrel/egress/connections range; schema_invalid metadata/carrel/egress/names range" },
+        { LOCAL("metadata: {carrel: {egress: {bytes: 1}}}"), "schema_invalid metadata/carrel/egress/bytes unknown_field" },
+        { LOCAL("metadata: {carrel: {egress: {bytes_out: '1'}}}"), "schema_invalid metadata/carrel/egress/bytes_out type" },
         { LOCAL("metadata: {carrel: {unix: true}}"), "schema_invalid metadata/carrel/unix type" },
         { LOCAL("metadata: {carrel: {unix: maybe}}"), "schema_invalid metadata/carrel/unix enum" },
         { LOCAL("metadata: {carrel: {tools: [opt]}}"), "schema_invalid metadata/carrel/tools/0 pattern" },
@@ -306,6 +311,28 @@ remarks_are_counted(void **state)
                         fail_msg("%s\n  gave     %s (%s)\n  expected %s", c->yaml, warnings_of(&r), errors_of(&r), c->warnings);
                 arena_fini(&r.arena);
         }
+}
+
+static void
+the_way_out_is_capped(void **state)
+{
+        struct spec_egress_caps caps;
+        struct reading r;
+
+        (void)state;
+        read_block(&r, LOCAL("metadata: {carrel: {egress: {connections: 5, bytes_out: 1000, bytes_per_second: 7}}}"), MANIFEST_BLOCK, MANIFEST_YAML);
+        assert_int_equal(r.result, 0);
+        caps = r.spec->egress_caps;
+        assert_int_equal(caps.connections, 5);
+        assert_true(caps.names == SPEC_UNSET && caps.bytes_in == SPEC_UNSET);
+        assert_int_equal(caps.bytes_out, 1000);
+        egress_caps_narrow(&caps, &(struct spec_egress_caps){ 9, 8, 999, SPEC_UNSET, 7 });
+        assert_int_equal(caps.connections, 5);
+        assert_int_equal(caps.names, 8);
+        assert_int_equal(caps.bytes_out, 999);
+        assert_true(caps.bytes_in == SPEC_UNSET);
+        assert_int_equal(caps.bytes_per_second, 7);
+        arena_fini(&r.arena);
 }
 
 static void
@@ -601,7 +628,7 @@ main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(faults_have_code_path_and_reason),
                 cmocka_unit_test(remarks_are_counted),
-                cmocka_unit_test(defaults_fill_what_is_absent),
+                cmocka_unit_test(the_way_out_is_capped), cmocka_unit_test(defaults_fill_what_is_absent),
                 cmocka_unit_test(everything_written_arrives),
                 cmocka_unit_test(destroy_default_follows_the_provider),
                 cmocka_unit_test(lists_have_bounds),

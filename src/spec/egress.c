@@ -8,6 +8,7 @@
  */
 #include "spec/egress.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { LABEL_MAX = 63, PORT_MAX = 65535 };
@@ -239,6 +240,32 @@ egress_allows(const struct spec_egress *entries, size_t count, const char *host,
                         return true;
         }
         return false;
+}
+
+const char *
+egress_text(const struct spec_egress *entry, char *ret)
+{
+        char port[8] = "";
+
+        if (entry->port_count == 1)
+                (void)snprintf(port, sizeof port, ":%u", entry->ports[0]);
+        (void)snprintf(ret, EGRESS_TEXT_ROOM, "%s%.253s%s", entry->is_wildcard ? "*." : "", entry->host, port);
+        return ret;
+}
+
+const char *const *
+egress_texts(struct arena *arena, const struct spec_egress *entries, size_t count)
+{
+        const char **items = arena_array(arena, const char *, count + 1);
+
+        for (size_t i = 0; i < count && items; i++) {
+                char *text = arena_alloc(arena, EGRESS_TEXT_ROOM);
+
+                items[i] = text ? egress_text(&entries[i], text) : NULL;
+                if (!text)
+                        return NULL;
+        }
+        return items;
 }
 
 bool

@@ -30,6 +30,13 @@ struct spec_egress {
  * charset or whitespace; the path in the error is left for the caller. */
 int egress_read(struct arena *arena, const char *text, struct spec_egress *ret, struct error *e);
 
+/* Writes it as network.egress would: ["*."] host [":" port]. `ret` has EGRESS_TEXT_ROOM bytes; gives it. */
+enum { EGRESS_TEXT_ROOM = 264 };
+const char *egress_text(const struct spec_egress *entry, char *ret);
+
+/* The texts of all of them, in `arena`; NULL without memory. */
+const char *const *egress_texts(struct arena *arena, const struct spec_egress *entries, size_t count);
+
 /* May `host` (any case, trailing dot allowed) be reached on `port` (0: any port of the entry)? */
 bool egress_allows(const struct spec_egress *entries, size_t count, const char *host, uint16_t port);
 

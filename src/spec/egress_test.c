@@ -10,6 +10,17 @@
 #define H253 L63 "." L63 "." L63 "." "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffg"
 
 static void
+expect_same_again(struct arena *arena, const struct spec_egress *entry)
+{
+        char text[EGRESS_TEXT_ROOM];
+        struct spec_egress again = { 0 };
+        struct error e;
+
+        assert_int_equal(egress_read(arena, egress_text(entry, text), &again, &e), 0);
+        assert_true(egress_covers(entry, &again) && egress_covers(&again, entry));
+}
+
+static void
 good_entries_have_one_form(void **state)
 {
         static const struct { const char *text, *host; bool is_wildcard; unsigned port; } cases[] = {
@@ -47,6 +58,7 @@ good_entries_have_one_form(void **state)
                 assert_int_equal(entry.ports[0], cases[i].port ? cases[i].port : 80);
                 if (!cases[i].port)
                         assert_int_equal(entry.ports[1], 443);
+                expect_same_again(&arena, &entry);
         }
         arena_fini(&arena);
 }
@@ -156,8 +168,8 @@ static void
 private_names_are_known(void **state)
 {
         static const char *const private[] = { "localhost", "LOCALHOST.", "a.localhost", "x.local", "metadata.google.internal",
-                                               "h.localdomain", "home.arpa", "x.home.arpa", "internal" };
-        static const char *const public[] = { "api.openai.com", "localhost.evil.test", "mylocal", "arpa", "notlocalhost", "" };
+                                               "h.localdomain", "home.arpa", "x.home.arpa", "internal", "HOME.ARPA.", "a.INTERNAL." };
+        static const char *const public[] = { "api.openai.com", "localhost.evil.test", "mylocal", "arpa", "notlocalhost", "internal.example.com", "myinternal", "" };
 
         (void)state;
         for (size_t i = 0; i < sizeof private / sizeof private[0]; i++)

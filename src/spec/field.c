@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text/nearest.h"
+
 static const char *const kind_words[] = {
         [FIELD_TEXT] = "a string", [FIELD_UINT] = "an integer", [FIELD_BOOL] = "true or false",
         [FIELD_CHOICE] = "a string", [FIELD_MAP] = "a map", [FIELD_LIST] = "a list",
@@ -25,57 +27,21 @@ field_kind_words(enum field_kind kind)
 
 /* ---- names ------------------------------------------------------------------------------------------------------ */
 
-static char
-lower(char c)
-{
-        return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-size_t
-field_edits(const char *a, const char *b, size_t most)
-{
-        enum { WORD_MAX = 40 };
-        size_t a_len = strlen(a), b_len = strlen(b), row[WORD_MAX + 1];
-
-        if (a_len > WORD_MAX || b_len > WORD_MAX)
-                return most + 1;
-        for (size_t k = 0; k <= b_len; k++)
-                row[k] = k;
-        for (size_t i = 1; i <= a_len; i++) {
-                size_t corner = row[0]++;
-
-                for (size_t k = 1; k <= b_len; k++) {
-                        size_t above = row[k], best = corner + (lower(a[i - 1]) != lower(b[k - 1]));
-
-                        best = above + 1 < best ? above + 1 : best;
-                        best = row[k - 1] + 1 < best ? row[k - 1] + 1 : best;
-                        row[k] = best;
-                        corner = above;
-                }
-        }
-        return row[b_len] > most ? most + 1 : row[b_len];
-}
-
 static const char *
-nearest(const struct field_set *set, const char *key)
+meant(const struct field_set *set, const char *key)
 {
-        const char *best = NULL;
-        size_t best_edits = strlen(key) > 4 ? 3 : 2;
+        struct nearest n = nearest_begin(key);
 
         for (size_t i = 0; i < set->count; i++) {
                 const struct field *row = &set->rows[i];
-                size_t edits = field_edits(key, row->name, best_edits);
-                size_t camel = row->camel ? field_edits(key, row->camel, best_edits) : edits;
 
                 if (row->kind == FIELD_UNSUPPORTED || (row->flags & FIELD_OLD))
                         continue;
-                edits = camel < edits ? camel : edits;
-                if (edits < best_edits) {
-                        best = row->name;
-                        best_edits = edits;
-                }
+                (void)nearest_try(&n, row->name, row->name);
+                if (row->camel)
+                        (void)nearest_try(&n, row->camel, row->name);
         }
-        return best;
+        return n.found;
 }
 
 bool
@@ -104,7 +70,7 @@ field_slug_check(const char *text)
 static void
 unknown(struct judge *j, const struct field_set *set, const struct node *member, const struct trail *at)
 {
-        const char *close = nearest(set, member->key);
+        const char *close = meant(set, member->key);
         char hint[160];
 
         if (close)

@@ -98,7 +98,4 @@ const char *field_kind_words(enum field_kind kind);
 /* Is `text` shaped as an AIP-19 secret slug ("acme/openai-key")? */
 bool field_slug_check(const char *text);
 
-/* Single edits between two words, letter case apart, at most `most` + 1 (then: too far). */
-size_t field_edits(const char *a, const char *b, size_t most);
-
 #endif

@@ -88,6 +88,8 @@ unix_read(struct judge *j, const struct node *value, const struct trail *at, voi
 static const struct field carrel_rows[] = {
         { .name = "limits", .kind = FIELD_MAP, .members = &carrel_limits_set, .offset = offsetof(struct spec, limits),
           .help = "Caps that AIP-36 has no field for." },
+        { .name = "egress", .kind = FIELD_MAP, .members = &carrel_egress_set, .offset = FIELD_NOWHERE, .read = carrel_egress_read,
+          .help = "The way to the hosts in network.egress: its caps, and whether it is routed. Where it stands, hosts can be listed later." },
         { .name = "unix", .kind = FIELD_CHOICE, .choices = switch_choices, .offset = FIELD_NOWHERE, .read = unix_read,
           .help = "off closes Unix sockets inside; default on." },
         { .name = "tools", .kind = FIELD_LIST, .max = TOOLS_MAX, .item = &tool_row, .read = tools_read,

@@ -1,5 +1,5 @@
 /*
- * spec/network.c - the section `network`: the list of hosts that may be reached. Missing or empty means none.
+ * spec/network.c - the section `network`: the list of hosts that may be reached. Missing or empty means none. And metadata.carrel.egress, its caps.
  *
  * Room: spec (deciding, pure). Touches: mem. The grammar of an entry stands in egress.c.
  */
@@ -7,7 +7,7 @@
 
 #include "spec/section.h"
 
-enum { EGRESS_MAX = 1024 };
+enum { EGRESS_MAX = 1024, CONNECTIONS_MAX = 10240, NAMES_MAX = 4096 /* the gate has no more */ };
 
 static const struct field entry_row = {
         .kind = FIELD_TEXT, .offset = FIELD_NOWHERE,
@@ -50,3 +50,52 @@ static const struct field network_rows[] = {
 };
 
 const struct field_set network_set = { FIELD_SET(network_rows), .code = ERROR_SCHEMA_INVALID };
+
+/* -- metadata.carrel.egress ------------------------------------------------------------------------------ */
+
+struct way_out { struct spec_egress_caps caps; bool is_routed; };      /* the caps first: the host file has their rows alone */
+
+enum { CAPS = 5 };
+
+static const struct field way_rows[] = {
+        { .name = "connections", .kind = FIELD_UINT, .offset = offsetof(struct spec_egress_caps, connections), .min = 1, .max = CONNECTIONS_MAX,
+          .fallback = SPEC_UNSET, .help = "Connections at once; one more is closed as soon as it is made." },
+        { .name = "names", .kind = FIELD_UINT, .offset = offsetof(struct spec_egress_caps, names), .min = 1, .max = NAMES_MAX, .fallback = SPEC_UNSET,
+          .help = "Names in use at once." },
+        { .name = "bytes_out", .kind = FIELD_UINT, .offset = offsetof(struct spec_egress_caps, bytes_out), .min = 1, .max = FIELD_INTEGER_MAX,
+          .fallback = SPEC_UNSET, .help = "Bytes sent, all connections together; then they are closed." },
+        { .name = "bytes_in", .kind = FIELD_UINT, .offset = offsetof(struct spec_egress_caps, bytes_in), .min = 1, .max = FIELD_INTEGER_MAX,
+          .fallback = SPEC_UNSET, .help = "Bytes received, all connections together; then they are closed." },
+        { .name = "bytes_per_second", .kind = FIELD_UINT, .offset = offsetof(struct spec_egress_caps, bytes_per_second), .min = 1,
+          .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET, .help = "Bytes per second, each way, all connections together." },
+        { .name = "routed", .kind = FIELD_BOOL, .offset = offsetof(struct way_out, is_routed),
+          .help = "true: every port inside is the sandbox's own, from 1 on and whatever is listed; needs veth devices." },
+};
+
+const struct field_set egress_caps_set = { .rows = way_rows, .count = CAPS, .code = ERROR_SCHEMA_INVALID };
+const struct field_set carrel_egress_set = { FIELD_SET(way_rows), .code = ERROR_SCHEMA_INVALID };
+
+_Static_assert(sizeof way_rows / sizeof *way_rows == CAPS + 1, "the caps come first");
+
+void
+carrel_egress_read(struct judge *j, const struct node *map, const struct trail *at, void *base)
+{
+        struct spec *spec = base;
+        struct way_out way = { .caps = spec->egress_caps };
+
+        (void)fields_read(j, &carrel_egress_set, map, at, &way);
+        spec->egress_caps = way.caps;
+        spec->wall = (struct spec_wall){ .is_given = true, .is_routed = way.is_routed };
+}
+
+void
+egress_caps_narrow(struct spec_egress_caps *caps, const struct spec_egress_caps *other)
+{
+        for (size_t i = 0; i < egress_caps_set.count; i++) {
+                uint64_t *mine = (uint64_t *)(void *)((char *)caps + way_rows[i].offset);
+                const uint64_t *theirs = (const uint64_t *)(const void *)((const char *)other + way_rows[i].offset);
+
+                if (*theirs < *mine)         /* SPEC_UNSET is the greatest number of all */
+                        *mine = *theirs;
+        }
+}

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "spec/section.h"
+#include "text/nearest.h"
 
 #define SETTING(word, flag, sentence) \
         { .name = (word), .kind = FIELD_TEXT, .flags = (flag), .min = 1, .offset = FIELD_NOWHERE, .help = (sentence) }
@@ -71,7 +72,7 @@ bool
 provider_is_reserved(const char *id)
 {
         for (size_t i = 0; i < provider_count; i++)
-                if (strlen(id) == strlen(providers[i].id) && field_edits(id, providers[i].id, 1) == 0)
+                if (strlen(id) == strlen(providers[i].id) && nearest_edits(id, providers[i].id) == 0)
                         return true;
         return false;
 }

@@ -14,7 +14,7 @@
 extern const struct field_set block_set;
 
 /* base is struct spec_limits for all three. */
-extern const struct field_set limits_set, carrel_limits_set;
+extern const struct field_set limits_set, carrel_limits_set, egress_caps_set, carrel_egress_set;
 /* Takes the smaller of each limit from an AIP-17 runner block; a bad one is an error, never ignored. */
 void limits_narrow(struct judge *j, const struct node *runner, struct spec_limits *limits);
 
@@ -25,6 +25,7 @@ extern const struct field_set identity_forms, policy_forms, carrel_set;
 
 void env_read(struct judge *j, const struct node *env, const struct trail *at, void *base);
 void egress_list_read(struct judge *j, const struct node *list, const struct trail *at, void *base);
+void carrel_egress_read(struct judge *j, const struct node *map, const struct trail *at, void *base);
 void mounts_read(struct judge *j, const struct node *list, const struct trail *at, void *base);
 void identity_read(struct judge *j, const struct node *identity, const struct trail *at, void *base);
 void policy_read(struct judge *j, const struct node *policy, const struct trail *at, void *base);

@@ -40,6 +40,21 @@ struct spec_secret_name {             /* env.auth.state.env: a name that must re
         struct spec_place place;
 };
 
+struct spec_egress_caps {             /* metadata.carrel.egress; SPEC_UNSET if not given: the gate's own */
+        uint64_t connections;         /* at once */
+        uint64_t names;               /* in use at once */
+        uint64_t bytes_out, bytes_in; /* all connections together, for as long as there is the sandbox */
+        uint64_t bytes_per_second;    /* each way */
+};
+
+struct spec_wall {                    /* metadata.carrel.egress, beside the caps */
+        bool is_given;                /* there is a wall although nothing may be listed yet */
+        bool is_routed;               /* in a namespace of its own: every port inside is the sandbox's */
+};
+
+/* Whatever `other` gives and is smaller counts from now on. */
+void egress_caps_narrow(struct spec_egress_caps *caps, const struct spec_egress_caps *other);
+
 struct spec_env {
         const char *auth_ref;         /* env.auth.ref as written, or NULL */
         struct spec_place auth_place;
@@ -91,6 +106,8 @@ struct spec {
         struct spec_limits limits;
         struct spec_env env;
         const struct spec_egress *egress;  size_t egress_count;
+        struct spec_egress_caps egress_caps;
+        struct spec_wall wall;
         const struct spec_mount *mounts;  size_t mount_count;
         const struct spec_identity *identities;  size_t identity_count;
         const struct node *policy;    /* as written (shape checked), or NULL */

@@ -10,6 +10,7 @@
 #include "text/json.h"
 
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "text/builder.h"
@@ -102,6 +103,22 @@ token_place(struct source *s, int position)
         return source_place(s, at);
 }
 
+/*
+ * jansson does not look whether it could keep a byte of a string: without memory `./x` would be read as `/x`. So one failed allocation fails the whole
+ * text; that it may have been another thread's is no harm. The allocator is put back each time, for a program of others that we are linked
+ * into may have chosen one.
+ */
+static _Atomic unsigned failures;
+
+static void *
+allocate(size_t len)
+{
+        void *memory = malloc(len);
+
+        failures += memory == NULL;
+        return memory;
+}
+
 static int
 parser_error(struct source *s, const json_error_t *found, struct error *e)
 {
@@ -110,8 +127,6 @@ parser_error(struct source *s, const json_error_t *found, struct error *e)
         int len = near ? (int)(near - found->text) : (int)strlen(found->text);
 
         switch (json_error_code(found)) {
-        case json_error_out_of_memory:
-                return fail(e, ERROR_NO_MEMORY, "there is no memory left for this text");
         case json_error_duplicate_key:
                 return syntax_error(e, at, "duplicate_key", "a key of this map stands here a second time");
         case json_error_stack_overflow:
@@ -242,12 +257,12 @@ read_value(struct reader *r, json_t *value, struct error *e)
         return builder_close(&r->builder, e);
 }
 
-int
-json_read(struct arena *arena, const char *bytes, size_t len, const struct text_limits *limits,
-          const struct node **ret_root, struct error *e)
+static int
+read_text(struct arena *arena, const char *bytes, size_t len, const struct text_limits *limits, const struct node **ret_root, struct error *e)
 {
         struct reader r = { 0 };
         json_error_t found;
+        unsigned before = failures;
         json_t *value;
         int result;
 
@@ -256,11 +271,30 @@ json_read(struct arena *arena, const char *bytes, size_t len, const struct text_
                 return -1;
         /* Integers as reals: one past int64_t is then no error, and its digits are read by us. */
         value = json_loadb(bytes, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, &found);
+        if (failures != before) {
+                json_decref(value);
+                return fail(e, ERROR_NO_MEMORY, "there is no memory left for this text");
+        }
         if (!value)
                 return parser_error(&r.source, &found, e);
         result = read_value(&r, value, e);
         json_decref(value);
         if (result == 0)
                 *ret_root = r.builder.root;
+        return result;
+}
+
+int
+json_read(struct arena *arena, const char *bytes, size_t len, const struct text_limits *limits,
+          const struct node **ret_root, struct error *e)
+{
+        json_malloc_t old_malloc;
+        json_free_t old_free;
+        int result;
+
+        json_get_alloc_funcs(&old_malloc, &old_free);
+        json_set_alloc_funcs(allocate, free);
+        result = read_text(arena, bytes, len, limits, ret_root, e);
+        json_set_alloc_funcs(old_malloc, old_free);
         return result;
 }

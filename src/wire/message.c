@@ -89,14 +89,17 @@ wire_receive(int socket, int wait, struct wire_message *ret, void *body, size_t 
                 wire_message_close(ret);
                 return 0;
         }
-        if ((size_t)got < sizeof head || (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || head.magic != WIRE_MAGIC ||
-            head.version != WIRE_VERSION || head.kind == 0 || head.kind >= WIRE_KIND_MAX) {
+        if ((size_t)got < sizeof head || (msg.msg_flags & MSG_TRUNC) != 0 || head.magic != WIRE_MAGIC || head.version != WIRE_VERSION || head.kind == 0 ||
+            head.kind >= WIRE_KIND_MAX) {
                 wire_message_close(ret);
                 return -EPROTO;
         }
         ret->kind = head.kind;
         ret->len = (size_t)got - sizeof head;
-        return 1;
+        if ((msg.msg_flags & MSG_CTRUNC) == 0)
+                return 1;
+        wire_message_close(ret);               /* some without the others are of no use */
+        return -EMFILE;
 }
 
 void

@@ -13,31 +13,51 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { WIRE_MAGIC = 0x4c525243, WIRE_VERSION = 1, WIRE_FDS_MAX = 200, WIRE_BODY_MAX = 200 * 1024 };
+enum { WIRE_MAGIC = 0x4c525243, WIRE_VERSION = 2, WIRE_FDS_MAX = 200, WIRE_BODY_MAX = 200 * 1024 };
 
 enum wire_kind {
-        /* keeper to maker */
+        /* keeper or box to maker */
         WIRE_MAKE = 1,        /* body: a packed plan; descriptors: the guest's control end, then the sources */
         WIRE_KILL,            /* no body: the box dies now */
-        /* maker to keeper */
-        WIRE_SPAWNED,         /* struct wire_spawned; descriptors: one per CGROUP_WATCH step, in order */
+        /* maker to keeper or box */
+        WIRE_SPAWNED,         /* struct wire_spawned; descriptors: one per CGROUP_WATCH step, in order, then the group's own if has_group */
         WIRE_MAKE_FAILED,     /* struct wire_failed: nothing is left behind */
         WIRE_BOX_ENDED,       /* struct wire_box_ended: the box is gone and its groups are removed */
-        /* keeper to guest */
-        WIRE_EXEC,            /* struct wire_exec and its strings; descriptors: stdin, stdout, stderr, or none for a terminal */
-        WIRE_SIGNAL,          /* struct wire_number: signal for the command's process group */
-        WIRE_RESIZE,          /* struct wire_size */
-        /* guest to keeper */
+        /* keeper or box to guest */
+        WIRE_EXEC,            /* struct wire_exec and its strings; descriptors: see struct wire_exec */
+        WIRE_SIGNAL,          /* struct wire_exec_number: signal for the command's process group */
+        WIRE_RESIZE,          /* struct wire_exec_size */
+        WIRE_KILL_TREE,       /* struct wire_exec_number: every process that came from this exec (0: from any), where no group does it */
+        WIRE_CONNECT,         /* struct wire_connect: a connection to a port inside */
+        /* guest to keeper or box */
         WIRE_BOX_FAILED,      /* struct wire_failed: a BOX or GUEST step did not succeed; the box is gone */
-        WIRE_EXEC_STARTED,    /* no body; descriptor: the terminal's master side where one was asked for */
+        WIRE_EXEC_STARTED,    /* struct wire_exec_number: its pid inside; descriptor: the terminal's master side where one was asked for */
         WIRE_EXEC_FAILED,     /* struct wire_exec_failed: the command did not start */
         WIRE_EXEC_ENDED,      /* struct wire_exec_ended */
+        WIRE_CONNECTED,       /* struct wire_connected; descriptor: the socket, where sys is 0 */
+        /* keeper to spawner */
+        WIRE_BOX_BEGIN,       /* wire/box.h: makes a box process and its maker */
+        /* keeper and box: wire/box.h */
+        WIRE_BOX_HELLO, WIRE_BOX_EXEC, WIRE_BOX_ATTACH, WIRE_BOX_SIGNAL, WIRE_BOX_KILL, WIRE_BOX_LIST, WIRE_BOX_LISTED,
+        WIRE_BOX_CONNECT, WIRE_BOX_CONNECTED, WIRE_BOX_FREEZE, WIRE_BOX_FROZEN, WIRE_BOX_DEADLINE, WIRE_BOX_STOP,
+        WIRE_BOX_READY /* also pid 1 to its box, first of all: every step is done */, WIRE_BOX_STARTED, WIRE_BOX_FINISHED, WIRE_BOX_GONE, WIRE_BOX_USAGE, WIRE_BOX_USED,
+        /* a caller and the keeper: wire/call.h */
+        WIRE_CALL, WIRE_REPLY, WIRE_EVENT, WIRE_CANCEL,
+        /* the wall: wire/gate.h */
+        WIRE_BOX_WALL, WIRE_BOX_WALLED, WIRE_GATE_CONFIG, WIRE_GATE_ADD, WIRE_GATE_SET, WIRE_GATE_ADDED, WIRE_GATE_DROP, WIRE_GATE_USAGE, WIRE_GATE_USED,
+        WIRE_WALL, WIRE_WALL_BEGIN, WIRE_WALL_NAMED, WIRE_WALL_LISTEN, WIRE_WALL_LISTENED, WIRE_WALL_DENIED,
+        /* keeper and fetcher: wire/secret.h */
+        WIRE_SECRET_ASK, WIRE_SECRET_TOLD,
+        /* box to guest, of one release always; below those whose numbers keepers and boxes of other releases speak */
+        WIRE_SPARE,           /* struct wire_spare; descriptor: the cgroup.procs it joins, none with number 0 */
+        /* the wall again: wire/gate.h */
+        WIRE_BOX_DENIED, WIRE_GATE_STARTED, WIRE_GATE_DROPPED,
         WIRE_KIND_MAX
 };
 
 struct wire_head { uint32_t magic; uint16_t version, kind; };
 
-struct wire_spawned { int32_t pid; };
+struct wire_spawned { int32_t pid; uint32_t has_group; /* the last descriptor is the box's v2 group directory */ };
 struct wire_failed { uint32_t step; int32_t sys; };       /* step: index in the plan; UINT32_MAX: the message itself */
 struct wire_box_ended {
         int32_t wait_status;          /* of the box's pid 1 */
@@ -46,25 +66,39 @@ struct wire_box_ended {
 };
 struct wire_number { int32_t number; };
 struct wire_size { uint16_t rows, columns; };
+struct wire_exec_number { uint32_t exec; int32_t number; };
+struct wire_exec_size { uint32_t exec; uint16_t rows, columns; };
 
 enum wire_exec_flag { WIRE_EXEC_TTY = 1u << 0, WIRE_EXEC_LAST = 1u << 1 /* the box ends with this command */,
-                      WIRE_EXEC_NO_PATH = 1u << 2 /* argv[0] is not looked up */ };
+                      WIRE_EXEC_NO_PATH = 1u << 2 /* argv[0] is not looked up */,
+                      WIRE_EXEC_BUILTIN = 1u << 3 /* argv[0] names a function of the guest (guest/files.h), run in a child of its own */,
+                      WIRE_EXEC_GROUP = 1u << 4 /* the last descriptor is a cgroup.procs: the command joins by writing 0 */,
+                      WIRE_EXEC_TREE = 1u << 5 /* no group: the guest must be able to kill the tree (WIRE_KILL_TREE) */ };
 enum wire_reset_flag { WIRE_RESET_SIGNALS = 1u << 0, WIRE_RESET_FDS = 1u << 1 };
 
-/* Followed by argc + envc + 1 NUL-terminated strings: the arguments, the environment, the working directory. */
+/*
+ * Followed by argc + envc + 1 NUL-terminated strings: the arguments, the environment, the working directory.
+ * Descriptors: stdin, stdout, stderr, or none for a terminal; then the group's cgroup.procs with WIRE_EXEC_GROUP.
+ */
 struct wire_exec {
+        uint32_t exec;                /* the caller's number for it, not 0, in every message about it */
         uint32_t flags, argc, envc, skip_resets /* enum wire_reset_flag; tests only */;
+        uint32_t spare;               /* box to guest: the spare that is to become it, where it still lives; 0: none */
         uint64_t cpu_seconds;         /* RLIMIT_CPU for the command where groups cannot count, else 0 */
         uint16_t rows, columns;       /* of the terminal */
         uint32_t strings_len;
 };
 enum wire_exec_stage { WIRE_STAGE_LOOKUP = 1, WIRE_STAGE_DIRECTORY, WIRE_STAGE_TERMINAL, WIRE_STAGE_SPAWN, WIRE_STAGE_PREPARE };
-struct wire_exec_failed { int32_t sys; uint32_t stage; };
+struct wire_exec_failed { uint32_t exec; int32_t sys; uint32_t stage; };
 struct wire_exec_ended {
+        uint32_t exec, pad;
         int32_t code;                 /* CLD_EXITED, CLD_KILLED, CLD_DUMPED */
         int32_t status;               /* exit status or signal number */
-        uint64_t user_us, system_us, max_rss_kb;
+        uint64_t user_us, system_us, max_rss_kb;      /* of the command and what it waited for */
 };
+struct wire_spare { uint32_t number, pad; };   /* the box's number for the child that is made ready; 0: none is wanted any more */
+struct wire_connect { uint32_t request; uint16_t port; uint16_t pad; };
+struct wire_connected { uint32_t request; int32_t sys; };      /* ECONNREFUSED: nothing listens */
 
 struct wire_message {
         uint16_t kind;
@@ -78,7 +112,8 @@ int wire_send(int socket, uint16_t kind, const void *body, size_t len, const int
 
 /*
  * Receives one message; the body goes to `body` (room bytes, 8-byte aligned). `wait` 0: -EAGAIN when there is none.
- * 1: a message; 0: the other side is gone; -errno, -EPROTO for anything malformed (its descriptors are closed).
+ * 1: a message; 0: the other side is gone; -errno, -EPROTO for anything malformed (its descriptors are closed). -EMFILE: a whole message, but this process had no
+ * place for its descriptors, and has none of them; who can do without answers that, who cannot gives up as for any error.
  */
 int wire_receive(int socket, int wait, struct wire_message *ret, void *body, size_t room);
 

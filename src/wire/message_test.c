@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -171,6 +172,33 @@ refuses_foreign_bytes_and_keeps_no_descriptor(void **state)
         }
 }
 
+/* As many as find room come first, and are of no use without the others. */
+static void
+says_that_there_is_no_room_for_descriptors(void **state)
+{
+        const int fds[] = { 0, 0, 0, 0 };
+        struct rlimit before, few;
+        struct wire_message m;
+        char body[8];
+        struct pair p = pair_open();
+        size_t open;
+
+        (void)state;
+        assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+        assert_int_equal(wire_send(p.theirs, WIRE_SIGNAL, "word", 5, fds, 4), 0);
+        open = count_fds();
+        few = (struct rlimit){ (rlim_t)p.ours + (rlim_t)2 > (rlim_t)p.theirs ? (rlim_t)p.ours + 2 : (rlim_t)p.theirs + 1, before.rlim_max };
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        assert_int_equal(wire_receive(p.ours, 0, &m, body, sizeof body), -EMFILE);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        assert_int_equal(m.kind, WIRE_SIGNAL);
+        assert_int_equal(m.len, 5);
+        assert_string_equal(body, "word");
+        assert_int_equal(m.fd_count, 0);
+        assert_int_equal(count_fds(), open);
+        pair_close(&p);
+}
+
 /* A datagram of no bytes looks like an end; its descriptors must not stay either. */
 static void
 an_empty_datagram_leaves_no_descriptor(void **state)
@@ -233,6 +261,7 @@ main(void)
                 cmocka_unit_test(carries_body_and_descriptors),
                 cmocka_unit_test(a_moved_descriptor_stays_open),
                 cmocka_unit_test(refuses_foreign_bytes_and_keeps_no_descriptor),
+                cmocka_unit_test(says_that_there_is_no_room_for_descriptors),
                 cmocka_unit_test(an_empty_datagram_leaves_no_descriptor),
                 cmocka_unit_test(tells_quiet_from_gone),
                 cmocka_unit_test(refuses_to_send_too_much),

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.dirname(os.path.dirname(HERE))
@@ -15,7 +16,9 @@ CARREL = os.path.abspath(os.environ.get("CARREL") or os.path.join(TREE, "build",
 LAYERS = os.path.abspath(os.environ.get("CARREL_LAYERS") or os.path.join(TREE, "build-layers", "carrel"))
 SHIM = os.path.join(os.path.dirname(CARREL), "test", "shim")
 ROOT = os.geteuid() == 0
-ALWAYS = 60     # seconds: nothing here takes longer unless it hangs
+SLOW = int(os.environ.get("CARREL_TEST_SLOW") or 1)      # how many times longer everything may take: an emulated processor is no reason to fail
+ALWAYS = 300 * SLOW    # seconds: nothing here takes longer unless it hangs
+PATIENCE = 120 * SLOW  # seconds until a test gives up on something that should come at once: a busy machine is no reason to fail either
 
 results = []
 
@@ -37,6 +40,39 @@ def check(name, is_ok, *why):
 def end():
     print("1..%d" % len(results))
     sys.exit(0 if all(results) else 1)
+
+
+def until(what, condition, patience=PATIENCE):
+    """Gives what condition() gives as soon as that is true; an AssertionError that names it where it never is."""
+    patience = max(PATIENCE, patience)
+    end_at = time.monotonic() + patience
+    while True:
+        got = condition()
+        if got:
+            return got
+        if time.monotonic() > end_at:
+            raise AssertionError("did not happen in %d s: %s" % (patience, what))
+        time.sleep(0.01)
+
+
+def whole_answer(s):
+    """Head and body of one answer of HTTP/1.1 from a connection that is kept: all its Content-Length, however many pieces it comes in."""
+    got = b""
+    while b"\r\n\r\n" not in got and (more := s.recv(65536)):
+        got += more
+    head, _, body = got.partition(b"\r\n\r\n")
+    length = next((int(line.split(b":")[1]) for line in head.split(b"\r\n")[1:] if line.lower().startswith(b"content-length:")), 0)
+    while len(body) < length and (more := s.recv(65536)):
+        body += more
+    return head, body
+
+
+def read_until(s, words, most=1 << 20):
+    """What comes until `words` are in it, or it ends, or it is too much."""
+    got = b""
+    while words not in got and len(got) < most and (more := s.recv(65536)):
+        got += more
+    return got
 
 
 class Tap:
@@ -205,10 +241,9 @@ class Inventory:
         return {"mounts": mounts(), "groups": groups(), "leases": leases(), "processes": processes(),
                 "files": tree(self.folder) if self.folder else {}}
 
-    def left(self, seconds=5):
-        """What is there now and was not before, after others had `seconds` to go; empty where all is as it was."""
-        import time
-        until = time.monotonic() + seconds
+    def left(self):
+        """What is there now and was not before, after others had time to go; empty where all is as it was."""
+        until = time.monotonic() + PATIENCE
         while True:
             now = self.look()
             wrong = []

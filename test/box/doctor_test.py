@@ -13,7 +13,7 @@ from box_rig import Tap
 
 NAMESPACED = ["user_namespace", "mount_namespace", "pid_namespace", "ipc_namespace", "uts_namespace",
               "cgroup_namespace", "net_namespace", "loopback", "fresh_proc", "pivot_root", "tmpfs", "mount_api",
-              "devpts", "overlay"]
+              "devpts", "overlay", "wall", "routed"]
 LIMITS = ["limit_memory", "limit_swap", "limit_pids", "limit_cpu", "limit_io", "cpu_time", "cgroup_kill"]
 
 # what the shim takes away: the lines that flip; a line not named here must stay as it was
@@ -37,7 +37,7 @@ CASES = [
     (["ipcns"], ["ipc_namespace", "fresh_proc", "clone3"]),
     (["utsns"], ["uts_namespace", "clone3"]),
     (["cgroupns"], ["cgroup_namespace", "clone3"]),
-    (["netns"], ["net_namespace", "loopback", "clone3"]),
+    (["netns"], ["net_namespace", "loopback", "wall", "routed", "clone3"]),
     (["cgroup"], LIMITS),
     (["openat2", "close_range", "clone3"], ["openat2", "close_range", "clone3"]),
 ]

@@ -20,7 +20,7 @@ until_true() {
         tries=0
         until "$@"; do
                 tries=$((tries + 1))
-                [ $tries -lt 300 ] || return 1
+                [ $tries -lt 2400 ] || return 1
                 sleep 0.05
         done
 }

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# alone: it compares what is on the machine before and after
 """`carrel run`: the exec contract, and the cases of AIP-36 that need a running sandbox. Prints TAP.
 
 One terminal event with one of eight words; the whole tree dies; nobody who holds standard output open keeps the call from
@@ -22,7 +23,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from box_rig import (CARREL, ROOT, Inventory, Workspace, check, end, groups, manifest, need_programs, report)  # noqa: E402
+from box_rig import (ALWAYS, CARREL, ROOT, Inventory, Workspace, check, end, manifest, need_programs, report)  # noqa: E402
 
 MIB = 1 << 20
 WORDS = ("exited", "signaled", "timed_out", "oom_killed", "cpu_limit", "killed", "policy_killed", "lost")
@@ -47,7 +48,7 @@ print("started", flush=True)
 """
 
 
-def pipe_hash(argv, data_len, timeout=60, **more):
+def pipe_hash(argv, data_len, timeout=ALWAYS, **more):
     """Feeds data_len zero bytes and hashes what comes out, both at once."""
     p = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
     digest = hashlib.sha256()
@@ -104,39 +105,36 @@ def endings():
 
 
 def timeouts():
-    for name, last in (("the command waits", "time.sleep(100)"), ("the command spins", "while True: pass")):
-        with Workspace(limits="timeout_ms: 700") as ws:
+    for name, last in (("the command waits", "time.sleep(1000)"), ("the command spins", "while True: pass")):
+        with Workspace(limits="timeout_ms: 4000") as ws:
             start = time.monotonic()
             status, answer = ws.json(["python3", "-c", SURVIVOR % last])
             took = time.monotonic() - start
             size = len(ws.read("beat") or b"")
             check("timeout, %s: one ending, timed_out" % name, (status, answer["event"], answer["timed_out"], answer["exit_code"]) ==
                   (124, "timed_out", True, None) and answer["error"]["code"] == "sandbox_timeout", status, answer)
-            check("timeout, %s: returns long before the command would" % name, 0.5 < took < 60, took)
+            check("timeout, %s: returns long before the command would" % name, 3.5 < took < ALWAYS, took)
             time.sleep(0.1)     # five heartbeats: proving an absence takes time
             check("timeout, %s: the double-forked heartbeat ran and has stopped" % name, 0 < size == len(ws.read("beat")), size, ws.read("beat"))
-    with Workspace(limits="timeout_ms: 20000") as ws:
-        start = time.monotonic()
+    with Workspace(limits="timeout_ms: 280000") as ws:
         done = ws.python(SURVIVOR % "import os; os.read(os.open('/dev/null', 0), 1)\nwhile not os.path.exists('/workspace/beat'): time.sleep(0.01)\nos._exit(5)")
-        took = time.monotonic() - start
         size = len(ws.read("beat") or b"")
-        check("a grandchild that holds standard output open does not keep the call", done.returncode == 5 and took < 15 and
-              done.stdout == b"started\n", done, took)
+        check("a grandchild that holds standard output open does not keep the call", done.returncode == 5 and done.stdout == b"started\n", done)
         time.sleep(0.1)         # the same
         check("... and has died with it", 0 < size == len(ws.read("beat")), size)
-        check("--timeout only narrows", ws.run(["sleep", "5"], "--timeout", "300ms").returncode == 124)
+        check("--timeout only narrows", ws.run(["sleep", "1000"], "--timeout", "300ms").returncode == 124)
     with Workspace(limits="timeout_ms: 300") as ws:
-        check("--timeout cannot widen the manifest", ws.run(["sleep", "5"], "--timeout", "1h").returncode == 124)
+        check("--timeout cannot widen the manifest", ws.run(["sleep", "1000"], "--timeout", "1h").returncode == 124)
 
 
 # -- bytes -----------------------------------------------------------------------------------------------------
 
 def output():
-    with Workspace(limits="timeout_ms: 60000") as ws:
+    with Workspace(limits="timeout_ms: 280000") as ws:
         p = subprocess.Popen(ws.argv(["sh", "-c", "printf first; read x; printf second; exit 4"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         first = os.read(p.stdout.fileno(), 100)     # answers while the command still waits for our line
         running = p.poll() is None
-        rest, _ = p.communicate(b"go\n", timeout=20)
+        rest, _ = p.communicate(b"go\n", timeout=ALWAYS)
         check("output is live: the first bytes come before the end", (first, running, rest, p.returncode) == (b"first", True, b"second", 4), first, rest)
         blob = os.urandom(64 * MIB)
         ws.write("blob", blob)
@@ -152,20 +150,20 @@ def output():
         right.close()
         while block := left.recv(MIB):
             got.update(block)
-        check("the same into a socket", p.wait(20) == 0 and got.hexdigest() == want)
+        check("the same into a socket", p.wait(ALWAYS) == 0 and got.hexdigest() == want)
         left.close()
         p = subprocess.Popen(ws.argv(["cat", "/workspace/blob"]), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
         got, total = hashlib.sha256(), 0
         while block := os.read(p.stdout.fileno(), 4093 if total < 4 * MIB else MIB):
             got.update(block)
             total += len(block)
-        check("a slow reader with odd sizes gets every byte", p.wait(20) == 0 and got.hexdigest() == want, total)
+        check("a slow reader with odd sizes gets every byte", p.wait(ALWAYS) == 0 and got.hexdigest() == want, total)
         p.stdout.close()
         p = subprocess.Popen(ws.argv(["sh", "-c", "trap 'echo pipe > /workspace/pipe' PIPE; cat /workspace/blob; echo $? > /workspace/status; exit 9"]),
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         os.read(p.stdout.fileno(), 10)
         p.stdout.close()
-        status = p.wait(20)
+        status = p.wait(ALWAYS)
         check("a reader that goes away is told to the writer (EPIPE), and the command ends as it likes", status == 9 and
               ws.read("status") in (b"141\n", b"1\n"), status, ws.read("status"), p.stderr.read())
         p.stderr.close()
@@ -184,15 +182,14 @@ def output():
 
 
 def stdin():
-    with Workspace(limits="timeout_ms: 60000") as ws:
+    with Workspace(limits="timeout_ms: 280000") as ws:
         want = hashlib.sha256(bytes(100 * MIB)).hexdigest()
-        inside = subprocess.run(ws.argv(["sh", "-c", "cat | sha256sum"]), input=bytes(100 * MIB), stdout=subprocess.PIPE, timeout=60, check=False)
+        inside = subprocess.run(ws.argv(["sh", "-c", "cat | sha256sum"]), input=bytes(100 * MIB), stdout=subprocess.PIPE, timeout=ALWAYS, check=False)
         check("100 MiB of input arrive exactly", inside.stdout.split()[:1] == [want.encode()], inside)
         status, got = pipe_hash(ws.argv(["cat"]), 100 * MIB)
         check("... and come back exactly, both ways at once", status == 0 and got == want, status)
-        start = time.monotonic()
         status, _ = pipe_hash(ws.argv(["true"]), 100 * MIB)
-        check("100 MiB to `true`: no stall", status == 0 and time.monotonic() - start < 10, status)
+        check("100 MiB to `true`: no stall", status == 0, status)
         status, _ = pipe_hash(ws.argv(["sleep", "0.2"]), 100 * MIB)
         check("100 MiB to `sleep`: no stall", status == 0, status)
         done = ws.run(["cat"])
@@ -201,18 +198,18 @@ def stdin():
         p.stdin.write(b"one\n")
         p.stdin.flush()
         out = p.stdout.read()   # our end stays open all the while
-        check("an open input does not keep the call from returning", out == b"got one\n" and p.wait(20) == 0, out)
+        check("an open input does not keep the call from returning", out == b"got one\n" and p.wait(ALWAYS) == 0, out)
         p.stdin.close()
         p.stdout.close()
         done = subprocess.run(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *ws.argv(["sh", "-c", "echo a; echo b >&2; ls /proc/self/fd > /workspace/fds"])],
-                              timeout=20, check=False)
+                              timeout=ALWAYS, check=False)
         check("closed standard streams are no harm", done.returncode == 0 and ws.read("fds").split() == [b"0", b"1", b"2", b"3"], done, ws.read("fds"))
 
 
 # -- the terminal, signals -------------------------------------------------------------------------------------
 
-def read_until(fd, words, seconds=20):
-    seen, until = b"", time.monotonic() + seconds
+def read_until(fd, words):
+    seen, until = b"", time.monotonic() + ALWAYS
     while words not in seen and (left := until - time.monotonic()) > 0:
         if select.select([fd], [], [], left)[0]:
             try:
@@ -249,15 +246,15 @@ def terminal():
         os.write(master, b"\x03")
         seen = read_until(master, b"interrupted")
         check("-t: ctrl-C reaches the command", b"interrupted" in seen, seen)
-        check("-t: the exit status is the command's own", p.wait(20) == 17, p.returncode)
+        check("-t: the exit status is the command's own", p.wait(ALWAYS) == 17, p.returncode)
         check("-t: the terminal is as it was", termios.tcgetattr(slave) == before, termios.tcgetattr(slave), before)
         for how in ("timeout", "kill"):
-            p = subprocess.Popen(ws.argv(["sh", "-c", "echo here; sleep 60"], "-t", "--timeout", "600ms" if how == "timeout" else "30s"),
+            p = subprocess.Popen(ws.argv(["sh", "-c", "echo here; sleep 1000"], "-t", "--timeout", "3s" if how == "timeout" else "280s"),
                                  stdin=slave, stdout=slave, stderr=slave)
             read_until(master, b"here")
             if how == "kill":
                 p.terminate()
-            status = p.wait(20)
+            status = p.wait(ALWAYS)
             check("-t: ... also after a %s" % how, status == (124 if how == "timeout" else 143) and termios.tcgetattr(slave) == before, status)
         os.close(slave)
         os.close(master)
@@ -275,24 +272,24 @@ def signals():
             p.stdout.readline()
             p.send_signal(number)
             out = p.stdout.read()
-            if p.wait(20) != 33 or out != b"got %s\n" % name.encode():
+            if p.wait(ALWAYS) != 33 or out != b"got %s\n" % name.encode():
                 wrong.append("%s: %d %r" % (name, p.returncode, out))
             p.stdout.close()
         report("signals to carrel reach the command", wrong)
-        p = subprocess.Popen(ws.argv(["sh", "-c", "echo ready; exec sleep 60"], "--json"), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
-        until = time.monotonic() + 10
+        p = subprocess.Popen(ws.argv(["sh", "-c", "echo ready; exec sleep 1000"], "--json"), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        until = time.monotonic() + ALWAYS
         while not any("sleep" in n for n in names_below(p.pid)) and time.monotonic() < until:
             time.sleep(0.01)
         p.terminate()
-        out, _ = p.communicate(timeout=20)
+        out, _ = p.communicate(timeout=ALWAYS)
         check("a command that a signal ends is `signaled`", p.returncode == 143 and json.loads(out)["event"] == "signaled", p.returncode, out)
         p = subprocess.Popen(ws.argv(["sh", "-c", "trap '' TERM INT HUP QUIT; echo ready; while :; do sleep 0.01; done"]),
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         p.stdout.readline()
-        p.terminate()
-        time.sleep(0.05)        # two signals at the same instant are one
-        p.terminate()
-        check("C01: who ignores the first is killed by the second", p.wait(20) == 137 and b"killed" in p.stderr.read(), p.returncode)
+        while p.poll() is None:
+            p.terminate()       # two of them before it looks are one
+            time.sleep(0.05)
+        check("C01: who ignores the first is killed by the second", p.wait(ALWAYS) == 137 and b"killed" in p.stderr.read(), p.returncode)
         p.stdout.close()
         p.stderr.close()
 
@@ -324,22 +321,22 @@ def needs_group(done_stderr, field, name):
 def aip_limits():
     with Workspace(limits="timeout_ms: 500") as ws:
         start = time.monotonic()
-        status, answer = ws.json(["sh", "-c", "sleep 60 & sleep 60"])
+        status, answer = ws.json(["sh", "-c", "sleep 1000 & sleep 1000"])
         took = time.monotonic() - start
-        check("A36-074: timeout_ms kills the whole tree", status == 124 and answer["timed_out"] and answer["exit_code"] is None and 0.45 < took < 60 and
+        check("A36-074: timeout_ms kills the whole tree", status == 124 and answer["timed_out"] and answer["exit_code"] is None and 0.45 < took < ALWAYS and
               answer["error"]["code"] == "sandbox_timeout", took, answer)
-    with Workspace(limits="timeout_ms: 1000") as ws:
+    with Workspace(limits="timeout_ms: 4000") as ws:
         start = time.monotonic()
-        statuses = [ws.run(["sleep", "0.6"]).returncode for _ in range(3)]
-        check("A36-075: timeout is per command", statuses == [0, 0, 0] and time.monotonic() - start > 1.0, statuses)
+        statuses = [ws.run(["sleep", "1.5"]).returncode for _ in range(3)]
+        check("A36-075: timeout is per command", statuses == [0, 0, 0] and time.monotonic() - start > 4.0, statuses)
         start = time.monotonic()
-        done = ws.run(["sleep", "5"], "--timeout", "60s")
-        check("A36-178: the smaller of the runner's and the sandbox's limit applies", done.returncode == 124 and 0.9 < time.monotonic() - start, done)
+        done = ws.run(["sleep", "1000"], "--timeout", "280s")
+        check("A36-178: the smaller of the runner's and the sandbox's limit applies", done.returncode == 124 and 3.9 < time.monotonic() - start, done)
     with Workspace(limits="memory_mb: 64, timeout_ms: 20000") as ws, Workspace() as other:
         p = subprocess.Popen(other.argv(["sh", "-c", "echo up; read x; echo still"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         p.stdout.readline()
         status, answer = ws.json(["python3", "-c", "x=bytearray(256<<20)"])
-        out, _ = p.communicate(b"\n", timeout=20)
+        out, _ = p.communicate(b"\n", timeout=ALWAYS)
         if any("memory_mb" in w["warning"] if "warning" in w else "memory_mb" in str(w) for w in answer.get("warnings", [])):
             check("A36-076: memory_mb cannot be held here, and says so by name", status == 0 and "limit_unenforceable:memory_mb" in json.dumps(answer), answer)
         else:
@@ -375,9 +372,9 @@ def attempt(name, call):
     start = time.monotonic()
     try: call(); print("REACHED", name)
     except OSError as e: print("refused", name, e.errno)
-    if time.monotonic() - start > 2: print("SLOW", name)
+    if time.monotonic() - start > 20: print("SLOW", name)
 def tcp(family, host, port):
-    s = socket.socket(family, socket.SOCK_STREAM); s.settimeout(1.9); s.connect((host, port))
+    s = socket.socket(family, socket.SOCK_STREAM); s.settimeout(30); s.connect((host, port))
 def dns(host, port):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(1); s.sendto(b"\x12\x34\x01\0\0\1\0\0\0\0\0\0\1a\4test\0\0\1\0\1", (host, port)); s.recv(512)
 attempt("tcp4 loopback", lambda: tcp(socket.AF_INET, "127.0.0.1", port4))
@@ -418,7 +415,7 @@ def aip_egress():
                       "-e", "http_proxy=http://127.0.0.1:%d" % port)
         lines = done.stdout.decode().splitlines()
         wrong = [line for line in lines if not line.startswith("refused")]
-        check("A36-119: with an empty egress list nothing outside is reached, by no way, within 2 s", wrong == ["done"] and len(lines) > 12, lines, done.stderr)
+        check("A36-119: with an empty egress list nothing outside is reached, by no way, and nobody waits for it", wrong == ["done"] and len(lines) > 12, lines, done.stderr)
         if shutil.which("curl"):
             done = ws.run(["curl", "-sS", "-m", "2", "http://127.0.0.1:%d/" % port])
             check("A36-119: curl", done.returncode not in (0, 127), done)
@@ -426,13 +423,13 @@ def aip_egress():
         check("A36-119: the listeners saw 0 connections", not seen, seen)
     s = socket.socket()
     s.connect(("127.0.0.1", port))
-    check("A36-119: (they would have: the host reaches them)", bool(select.select([tcp4], [], [], 5)[0]))
+    check("A36-119: (they would have: the host reaches them)", bool(select.select([tcp4], [], [], ALWAYS)[0]))
     for s in (s, tcp4, tcp6, udp):
         if s:
             s.close()
     with Workspace(more="network: {egress: [api.example.com]}\n") as ws:
-        status, answer = ws.json(["true"])
-        check("a non-empty egress list is refused, never run open", status == 126 and answer["error"]["code"] == "sandbox_egress_unenforceable", answer)
+        status, answer = ws.json(["sh", "-c", "cat /etc/resolv.conf; ! curl -m 2 -s http://127.0.0.1:%d/" % port])
+        check("a list is a wall, not an open door (egress_test.py has the rest)", status == 0 and answer["stdout"] == "nameserver 198.18.0.1\n", answer)
 
 
 def aip_mounts():
@@ -467,14 +464,13 @@ def aip_mounts():
 def aip_refusals():
     with Workspace(more="read_only: true\n") as ws:
         inventory = Inventory(ws.folder)
-        had = groups()
         for command in (["true"], ["sh", "-c", "touch /workspace/x"], ["nothing-of-this-name"]):
             status, answer = ws.json(command)
             check("A36-169: read_only refuses %s" % command[0], status == 126 and answer["error"]["code"] == "sandbox_read_only", answer)
-        report("A36-169: nothing was made", inventory.left() + (["groups"] if groups() - had else []))
+        report("A36-169: nothing was made", inventory.left())
         if shutil.which("strace"):
             done = subprocess.run(["strace", "-f", "-qq", "-e", "trace=clone,clone3,fork,vfork,execve,unshare,mount,mkdir,sendmsg,sendto", *ws.argv(["true"])],
-                                  capture_output=True, text=True, timeout=30, check=False)
+                                  capture_output=True, text=True, timeout=ALWAYS, check=False)
             # A call that failed for its arguments only asked whether the kernel knows it.
             calls = [c for line in done.stderr.splitlines() if "= -1 EINVAL" not in line for c in re.findall(r"^(?:\[pid +\d+\] )?(\w+)\(", line)]
             wrong = [c for c in calls if c in ("unshare", "mount", "mkdir", "sendmsg", "sendto")]
@@ -502,13 +498,13 @@ def aip_pure():
         with Workspace(manifest(more="policy: {ref: ./POLICY.md}\nenv: {auth: {ref: ./SECRETS.md, state: {env: [FOO]}}}\n")) as ws:
             path = os.path.join(ws.path, "SANDBOX.md")
             done = subprocess.run(["strace", "-f", "-qq", "-e", "trace=open,openat,openat2,socket,connect,clone,clone3,fork,vfork,execve", CARREL, "check",
-                                   "--stage", "validate", path], capture_output=True, text=True, timeout=30, check=False)
+                                   "--stage", "validate", path], capture_output=True, text=True, timeout=ALWAYS, check=False)
             calls = [line for line in done.stderr.splitlines() if re.match(r"^(\[pid +\d+\] )?\w+\(", line) and "execve(" not in line]
             odd = [line for line in calls if path not in line and not re.search(r'"(/etc/ld|/lib|/usr/lib)', line)]
             check("A36-172: up to validate only the named file is opened", done.returncode == 0 and calls and not odd, odd, done.stdout, done.stderr)
     else:
         report("A36-172: up to validate only the named file is opened", skip="strace is not installed")
-    done = subprocess.run([CARREL, "providers", "--json"], capture_output=True, timeout=20, check=False)
+    done = subprocess.run([CARREL, "providers", "--json"], capture_output=True, timeout=ALWAYS, check=False)
     rows = json.loads(done.stdout)["providers"]
     check("A36-177: every provider lists tier, isolated, trusted, limits, egress, pause, mounts", done.returncode == 0 and rows and
           all({"id", "tier", "isolated", "trusted", "limits", "egress", "pause", "mounts"} <= set(r) for r in rows), rows)

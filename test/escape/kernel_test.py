@@ -252,7 +252,7 @@ def a06_propagation(rig, person):
         out = os.path.join(rig.home, f"a06-{person.name}-{is_seen}")
         command = command or person.command([rig.shipped, "run", "-w", work, "--", "sh", "-c", A06_INSIDE])
         env = {**{k: v for k, v in os.environ.items() if not k.startswith("CARREL")}, "WORK": work, "OUT": out}
-        subprocess.run(["unshare", "-m", "--propagation", "shared", "sh", "-c", A06, "sh", *command], env=env, timeout=60, check=False,
+        subprocess.run(["unshare", "-m", "--propagation", "shared", "sh", "-c", A06, "sh", *command], env=env, timeout=300, check=False,
                        stdin=subprocess.DEVNULL, cwd=person.home)
         text = open(out).read()
         rig.tap.ok("END" in text and ("seen" in text) == is_seen, f"A06 {label} ({person.name})", text)

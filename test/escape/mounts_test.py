@@ -356,7 +356,7 @@ def b15_neighbour(rig, person):
     first = start("echo up; cat >/dev/null")
     second = start(wait)
     first.communicate()
-    out, _ = second.communicate(timeout=60)
+    out, _ = second.communicate(timeout=300)
     opened = [line.split()[1] for line in out.decode().splitlines() if line.startswith("OPEN")]
     rig.tap.ok(b"END" in out and not opened and not evil_in(work), f"B15 a neighbour that ends takes no protection along ({person.name})",
                *opened[:6], *evil_in(work))

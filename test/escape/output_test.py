@@ -27,7 +27,7 @@ def on_terminal(ws, *options):
     except OSError:
         pass  # the other end is closed: all was read
     os.close(master)
-    p.wait(20)
+    p.wait(300)
     return seen.replace(b"\r\n", b"\n")
 
 
@@ -55,7 +55,7 @@ def peak_of(argv, is_kept=True):
         total += n
         out += block[:n] if is_kept else b""
     p.stdout.close()
-    return p.wait(20), out if is_kept else total, most
+    return p.wait(300), out if is_kept else total, most
 
 
 def flood():

@@ -231,7 +231,7 @@ class Rig:
 
     def left_over(self):
         left = self.inventory() - self.before
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 120
         while left and time.monotonic() < deadline:
             time.sleep(0.1)
             left &= self.inventory()
@@ -245,7 +245,7 @@ class Rig:
         person.file(os.path.join(work, "payload.py"), PRELUDE + text + '\nprint("END", flush=True)\n')
         return work
 
-    def run(self, person, argv, work, off=None, text=None, options=(), program=None, timeout=60, **more):
+    def run(self, person, argv, work, off=None, text=None, options=(), program=None, timeout=300, **more):
         """`carrel run` of argv in `work`; off: the layers switched off, None for the shipped program."""
         if text is not None:
             person.file(os.path.join(work, "SANDBOX.md"), text)
@@ -268,12 +268,12 @@ class Rig:
         more.setdefault("stdin", subprocess.DEVNULL)
         line = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", work, work, "--unshare-all",
                 "--die-with-parent", "--new-session", "--chdir", work]
-        return Result(subprocess.run(person.command([*line, *argv]), stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
+        return Result(subprocess.run(person.command([*line, *argv]), stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300,
                                      check=False, **more))
 
     def host(self, person, argv, work, **more):
         more.setdefault("stdin", subprocess.DEVNULL)
-        return Result(subprocess.run(person.command(argv), cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
+        return Result(subprocess.run(person.command(argv), cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300,
                                      check=False, **more))
 
     def row(self, person, name, text, control, needed=None, setting=None, args=(), prepare=None, **more):

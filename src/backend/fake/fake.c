@@ -143,13 +143,13 @@ fail_step(struct backend_box *box)
 static void
 play(struct backend_box *box)
 {
-        struct wire_exec_failed failed = { script->number, script->stage };
+        struct wire_exec_failed failed = { record.exec.exec, script->number, script->stage };
         bool is_made = script->end != FAKE_MAKE_FAILED && script->end != FAKE_BOX_FAILED && script->end != FAKE_EXEC_FAILED;
 
         if (script->end != FAKE_MAKE_FAILED)
                 tell(box, &(struct backend_news){ .kind = BACKEND_SPAWNED });
         if (is_made && !script->never_starts)
-                say(box, WIRE_EXEC_STARTED, NULL, 0);
+                say(box, WIRE_EXEC_STARTED, &(struct wire_exec_number){ record.exec.exec, 2 }, sizeof(struct wire_exec_number));
         if (is_made)
                 write_output(box);
         switch (script->end) {
@@ -189,7 +189,7 @@ take_signals(struct backend_box *box)
 
         while (box->guest >= 0 && wire_receive(box->guest, 0, &m, body, sizeof body) == 1) {
                 if (m.kind == WIRE_SIGNAL && record.signal_count < sizeof record.signals / sizeof *record.signals)
-                        record.signals[record.signal_count++] = ((const struct wire_number *)(const void *)body)->number;
+                        record.signals[record.signal_count++] = ((const struct wire_exec_number *)(const void *)body)->number;
                 wire_message_close(&m);
         }
 }

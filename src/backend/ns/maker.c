@@ -11,17 +11,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backend/ns/image.h"
+#include "image/image.h"
 #include "base/scoped.h"
 #include "plan/pack.h"
 #include "wire/message.h"
@@ -41,50 +39,12 @@ struct backend_box {
 struct prepared { pid_t pid; int socket; };
 static struct prepared prepared = { 0, -1 };
 
-/* `socket` may be -1 and `argument` NULL. */
-static int
-spawn_image(int image, int socket, char *argument, pid_t *ret_pid)
-{
-        static char name[] = "carrel-init";
-        char *argv[] = { name, argument, NULL };
-        char *envp[] = { NULL };
-        char path[32];
-        posix_spawn_file_actions_t actions;
-        int result;
-
-        (void)snprintf(path, sizeof path, "/proc/self/fd/%d", image);
-        if (posix_spawn_file_actions_init(&actions) != 0)
-                return ENOMEM;
-        result = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
-        for (int fd = 1; fd <= 2 && result == 0; fd++)
-                result = posix_spawn_file_actions_adddup2(&actions, 0, fd);
-        if (result == 0 && socket >= 0)
-                result = posix_spawn_file_actions_adddup2(&actions, socket, 3);
-        if (result == 0)
-                result = posix_spawn(ret_pid, path, &actions, NULL, argv, envp);
-        (void)posix_spawn_file_actions_destroy(&actions);
-        return result;
-}
+static char maker_name[] = "carrel-init";
 
 static int
 start_maker(struct prepared *ret, struct error *e)
 {
-        scoped_fd int image = -1;
-        scoped_fd int ours = -1;
-        scoped_fd int theirs = -1;
-        int pair[2], result;
-
-        if (image_open(&image, e) < 0)
-                return -1;
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "making a socket for the maker");
-        ours = pair[0];
-        theirs = pair[1];
-        result = spawn_image(image, theirs, NULL, &ret->pid);
-        if (result != 0)
-                return fail_sys(e, ERROR_BACKEND_FAILED, result, "starting the maker");
-        ret->socket = fd_take(&ours);
-        return 0;
+        return image_start_linked(IMAGE_INIT, (char *[]){ maker_name, NULL }, (char *[]){ NULL }, &ret->socket, &ret->pid, e);
 }
 
 int
@@ -128,11 +88,11 @@ maker_collect(const char *directory)
         char argument[4096];
         pid_t pid;
 
-        if (!has_abandoned(directory) || image_open(&image, &e) < 0)
+        if (!has_abandoned(directory) || image_open(IMAGE_INIT, &image, &e) < 0)
                 return;
         if (snprintf(argument, sizeof argument, "%s", directory) >= (int)sizeof argument)
                 return;
-        if (spawn_image(image, -1, argument, &pid) == 0)
+        if (image_start(image, -1, (char *[]){ maker_name, argument, NULL }, (char *[]){ NULL }, &pid) == 0)
                 while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
                         continue;
 }

@@ -1,0 +1,12 @@
+/*
+ * api/openapi.h - the operation table as an OpenAPI 3.1 document.
+ */
+#ifndef CARREL_API_OPENAPI_H
+#define CARREL_API_OPENAPI_H
+
+#include "text/json.h"
+
+/* Writes the whole document, one JSON object. `version` is the program's. Pure. */
+void openapi_write(struct json_writer *w, const char *version);
+
+#endif

@@ -1,0 +1,195 @@
+/*
+ * api/operation.c - the table of operations and fields.
+ *
+ * Room: api (deciding, pure). Touches: mem.
+ * Theory: a fact stands once. The order of rows is the order of the manual.
+ */
+#include "api/operation.h"
+
+#include <string.h>
+
+static const struct api_field fields[] = {
+#define FIELD(number, name, json, type, help) { (number), json, FIELD_TYPE_##type, help },
+#include "api/fields.def"
+#undef FIELD
+};
+
+#define MAX63 0, 63
+#define ANY 0, 0
+
+/* -- what results are made of --------------------------------------------------------------------------------- */
+
+static const struct api_param sandbox_results[] = {
+        { FIELD_ID, PARAM_REQUIRED, ANY }, { FIELD_NAME, 0, ANY }, { FIELD_STATUS, PARAM_REQUIRED, ANY }, { FIELD_CREATED_AT, PARAM_REQUIRED, ANY },
+        { FIELD_TIMEOUT, 0, ANY }, { FIELD_DELETE_AT, 0, ANY }, { FIELD_OWNER, 0, ANY }, { FIELD_PROVIDER, 0, ANY }, { FIELD_RUNTIME, 0, ANY },
+        { FIELD_WORKSPACE, 0, ANY }, { FIELD_PORTS, PARAM_REPEATED, ANY }, { FIELD_READ_ONLY, 0, ANY }, { FIELD_CAUSE, 0, ANY },
+        { FIELD_METADATA, 0, ANY }, { FIELD_WARNINGS, PARAM_REPEATED, ANY },
+};
+static const struct api_param exec_results[] = {
+        { FIELD_EXEC, PARAM_REQUIRED, ANY }, { FIELD_COMMAND, 0, ANY }, { FIELD_STATE, PARAM_REQUIRED, ANY }, { FIELD_PID, 0, ANY }, { FIELD_TASK, 0, ANY },
+        { FIELD_KEY, 0, ANY }, { FIELD_BACKGROUND, 0, ANY }, { FIELD_STARTED_AT, 0, ANY }, { FIELD_OUTCOME, 0, ANY }, { FIELD_EXIT_CODE, 0, ANY },
+        { FIELD_SIGNAL, 0, ANY }, { FIELD_DURATION, 0, ANY }, { FIELD_CPU, 0, ANY }, { FIELD_MEMORY_PEAK, 0, ANY }, { FIELD_STDOUT, 0, ANY },
+        { FIELD_STDERR, 0, ANY }, { FIELD_STDOUT_BYTES, 0, ANY }, { FIELD_STDERR_BYTES, 0, ANY }, { FIELD_DROPPED, 0, ANY },
+        { FIELD_STDOUT_OFFSET, 0, ANY }, { FIELD_STDERR_OFFSET, 0, ANY }, { FIELD_DENIED, PARAM_REPEATED | PARAM_SPARSE, ANY }, { FIELD_DENIED_MORE, 0, ANY },
+};
+static const struct api_param entry_results[] = {
+        { FIELD_PATH, PARAM_REQUIRED, ANY }, { FIELD_KIND, PARAM_REQUIRED, ANY }, { FIELD_SIZE, 0, ANY }, { FIELD_MODE, 0, ANY },
+        { FIELD_MODIFIED_AT, 0, ANY }, { FIELD_TARGET, 0, ANY },
+};
+static const struct api_param items_results[] = { { FIELD_ITEMS, PARAM_REPEATED, ANY } };
+static const struct api_param existed_results[] = { { FIELD_EXISTED, PARAM_REQUIRED, ANY } };
+static const struct api_param url_results[] = { { FIELD_URL, PARAM_REQUIRED, ANY }, { FIELD_BROWSER_URL, 0, ANY }, { FIELD_PORT, 0, ANY }, { FIELD_TOKEN, 0, ANY } };
+static const struct api_param text_results[] = { { FIELD_TEXT, PARAM_REQUIRED, ANY } };
+static const struct api_param owner_results[] = { { FIELD_OWNER, 0, ANY } };
+static const struct api_param token_results[] = {
+        { FIELD_ID, PARAM_REQUIRED, ANY }, { FIELD_TOKEN, 0, ANY }, { FIELD_OWNER, 0, ANY }, { FIELD_SCOPE, 0, ANY }, { FIELD_CREATED_AT, 0, ANY },
+};
+static const struct api_param info_results[] = {
+        { FIELD_VERSION, PARAM_REQUIRED, ANY }, { FIELD_RUNTIMES, PARAM_REPEATED, ANY }, { FIELD_SANDBOXES, 0, ANY }, { FIELD_POOL, 0, ANY },
+};
+static const struct api_param event_results[] = {
+        { FIELD_EVENT, PARAM_REQUIRED, ANY }, { FIELD_AT, 0, ANY }, { FIELD_ID, 0, ANY }, { FIELD_EXEC, 0, ANY }, { FIELD_STATUS, 0, ANY },
+        { FIELD_CAUSE, 0, ANY }, { FIELD_OUTCOME, 0, ANY }, { FIELD_EXIT_CODE, 0, ANY }, { FIELD_STDOUT, 0, ANY }, { FIELD_STDERR, 0, ANY },
+        { FIELD_SLUG, 0, ANY }, { FIELD_ACTOR, 0, ANY }, { FIELD_PURPOSE, 0, ANY }, { FIELD_GRANTED_BY, 0, ANY },
+        { FIELD_REASON, 0, ANY }, { FIELD_HOST, 0, ANY }, { FIELD_PORT, 0, ANY }, { FIELD_ADDRESS, 0, ANY }, { FIELD_SAID, 0, ANY }, { FIELD_COUNT, 0, ANY },
+        { FIELD_MESSAGE, 0, ANY },
+};
+
+/* -- what calls are made of ------------------------------------------------------------------------------------ */
+
+#define ID_IN_PATH { FIELD_ID, PARAM_REQUIRED | PARAM_IN_PATH, 1, 64 }
+#define EXEC_IN_PATH { FIELD_EXEC, PARAM_REQUIRED | PARAM_IN_PATH, 1, UINT32_MAX }
+#define PATH_IN_QUERY { FIELD_PATH, PARAM_REQUIRED | PARAM_IN_QUERY, 1, 4095 }
+#define PATH_IN_BODY { FIELD_PATH, PARAM_REQUIRED, 1, 4095 }
+
+static const struct api_param create_params[] = {
+        { FIELD_NAME, 0, 1, 64 }, { FIELD_MANIFEST, 0, ANY }, { FIELD_MANIFEST_NAME, 0, 0, 255 }, { FIELD_WORKSPACE, 0, 1, 4095 },
+        { FIELD_RUNTIME, 0, 1, 64 }, { FIELD_TIMEOUT, 0, 1, UINT64_C(31536000000) }, { FIELD_DELETE_AT, 0, ANY }, { FIELD_ENV, PARAM_REPEATED, ANY },
+        { FIELD_PORTS, PARAM_REPEATED, 1, 65535 }, { FIELD_METADATA, 0, 0, 65536 }, { FIELD_START, 0, ANY }, { FIELD_KEY, 0, 1, 63 },
+};
+static const struct api_param id_params[] = { ID_IN_PATH };
+static const struct api_param extend_params[] = { ID_IN_PATH, { FIELD_DURATION, PARAM_REQUIRED, 1, UINT64_C(31536000000) }, { FIELD_KEY, 0, 1, 63 } };
+static const struct api_param url_params[] = { ID_IN_PATH, { FIELD_PORT, PARAM_REQUIRED | PARAM_IN_PATH, 1, 65535 } };
+static const struct api_param event_params[] = { { FIELD_ID, PARAM_IN_PATH | PARAM_REQUIRED, 1, 64 }, { FIELD_EVENT, PARAM_REQUIRED, 1, 128 } };
+static const struct api_param task_params[] = { ID_IN_PATH, { FIELD_TASK, PARAM_REQUIRED, 1, 63 }, { FIELD_TIMEOUT, PARAM_REQUIRED, 1, UINT64_C(31536000000) } };
+static const struct api_param task_end_params[] = { ID_IN_PATH, { FIELD_TASK, PARAM_REQUIRED | PARAM_IN_PATH, 1, 63 } };
+static const struct api_param exec_params[] = {
+        ID_IN_PATH, { FIELD_ARGV, PARAM_REPEATED, ANY }, { FIELD_COMMAND, 0, 1, 131072 }, { FIELD_CWD, 0, 1, 4095 }, { FIELD_ENV, PARAM_REPEATED, ANY },
+        { FIELD_TIMEOUT, 0, 1, UINT64_C(31536000000) }, { FIELD_CPU, 0, 1, UINT64_C(31536000000) }, { FIELD_BACKGROUND, 0, ANY }, { FIELD_STDIN_OPEN, 0, ANY },
+        { FIELD_INPUT, 0, 0, 65536 }, { FIELD_TTY, 0, ANY }, { FIELD_ROWS, 0, 1, 65535 }, { FIELD_COLUMNS, 0, 1, 65535 },
+        { FIELD_KEEP_BYTES, 0, 4096, 64 << 20 }, { FIELD_OUTPUT_BYTES, 0, ANY }, { FIELD_LOSSLESS, 0, ANY }, { FIELD_KILL_REST, 0, ANY },
+        { FIELD_WAIT_PORTS, 0, ANY }, { FIELD_TASK, 0, 1, 63 }, { FIELD_KEY, 0, 1, 63 },
+};
+static const struct api_param exec_id_params[] = { ID_IN_PATH, EXEC_IN_PATH };
+static const struct api_param attach_params[] = {
+        ID_IN_PATH, EXEC_IN_PATH, { FIELD_STDOUT_OFFSET, PARAM_IN_QUERY, ANY }, { FIELD_STDERR_OFFSET, PARAM_IN_QUERY, ANY }, { FIELD_LOSSLESS, PARAM_IN_QUERY, ANY },
+};
+static const struct api_param signal_params[] = { ID_IN_PATH, EXEC_IN_PATH, { FIELD_SIGNAL, PARAM_REQUIRED, 1, 64 } };
+static const struct api_param read_params[] = { ID_IN_PATH, PATH_IN_QUERY, { FIELD_OFFSET, PARAM_IN_QUERY, ANY }, { FIELD_LENGTH, PARAM_IN_QUERY, ANY } };
+static const struct api_param write_params[] = { ID_IN_PATH, { FIELD_KEY, 0, 1, 63 } };
+static const struct api_param list_params[] = { ID_IN_PATH, PATH_IN_QUERY, { FIELD_DEPTH, PARAM_IN_QUERY, 1, 16 } };
+static const struct api_param stat_params[] = { ID_IN_PATH, PATH_IN_QUERY };
+static const struct api_param mkdir_params[] = { ID_IN_PATH, PATH_IN_BODY, { FIELD_MODE, 0, 0, 07777 }, { FIELD_RECURSIVE, 0, ANY } };
+static const struct api_param move_params[] = { ID_IN_PATH, PATH_IN_BODY, { FIELD_TARGET, PARAM_REQUIRED, 1, 4095 } };
+static const struct api_param remove_params[] = { ID_IN_PATH, PATH_IN_QUERY, { FIELD_RECURSIVE, PARAM_IN_QUERY, ANY } };
+static const struct api_param connect_params[] = { { FIELD_ID, 0, 1, 64 }, { FIELD_PORT, 0, 1, 65535 }, { FIELD_TOKEN, 0, MAX63 } };
+static const struct api_param token_params[] = { { FIELD_OWNER, 0, 1, 64 }, { FIELD_SCOPE, 0, 1, 8 } };
+static const struct api_param revoke_params[] = { { FIELD_ID, PARAM_REQUIRED | PARAM_IN_PATH, 1, 64 } };
+static const struct api_param network_params[] = { ID_IN_PATH, { FIELD_EGRESS, PARAM_REPEATED, 1, 264 } };
+static const struct api_param watch_params[] = { { FIELD_ID, PARAM_IN_QUERY, 1, 64 } };
+
+#define COUNT(a) (sizeof (a) / sizeof *(a))
+#define TAKES(p) p, COUNT(p)
+#define NONE NULL, 0
+
+static const struct operation operations[] = {
+        { OP_CREATE, "create", "POST", "/v1/sandboxes", 0, TAKES(create_params), TAKES(sandbox_results),
+          "Declares a sandbox: judged and planned now, made at its first use unless start is true." },
+        { OP_CLAIM, "claim", "POST", "/v1/claims", 0, TAKES(create_params), TAKES(sandbox_results),
+          "Takes a ready sandbox out of the pool; refused where none stands ready." },
+        { OP_LIST, "list", "GET", "/v1/sandboxes", OPERATION_READ | OPERATION_CONTEXT, NONE, TAKES(items_results), "The caller's sandboxes, oldest first." },
+        { OP_GET, "get", "GET", "/v1/sandboxes/{id}", OPERATION_READ | OPERATION_CONTEXT, TAKES(id_params), TAKES(sandbox_results), "One sandbox as it stands." },
+        { OP_STOP, "stop", "DELETE", "/v1/sandboxes/{id}", OPERATION_IDEMPOTENT, TAKES(id_params), TAKES(existed_results),
+          "Stops and destroys it, with every process and everything that was only in it." },
+        { OP_EXTEND, "extend", "POST", "/v1/sandboxes/{id}/extend", 0, TAKES(extend_params), TAKES(sandbox_results), "Adds to the time it has left." },
+        { OP_PAUSE, "pause", "POST", "/v1/sandboxes/{id}/pause", OPERATION_IDEMPOTENT, TAKES(id_params), TAKES(sandbox_results),
+          "Freezes every process; no timer of the sandbox is reset." },
+        { OP_RESUME, "resume", "POST", "/v1/sandboxes/{id}/resume", OPERATION_IDEMPOTENT, TAKES(id_params), TAKES(sandbox_results), "Lets a paused sandbox go on." },
+        { OP_URL, "url", "GET", "/v1/sandboxes/{id}/ports/{port}", 0, TAKES(url_params), TAKES(url_results), "A URL with a token that reaches a declared port." },
+        { OP_INSTRUCTIONS, "instructions", "GET", "/v1/sandboxes/{id}/instructions", OPERATION_READ, TAKES(id_params), TAKES(text_results),
+          "What a model should know about this sandbox, in words." },
+        { OP_EVENT, "event", "POST", "/v1/sandboxes/{id}/events", 0, TAKES(event_params), TAKES(sandbox_results), "Tells it that something happened: its lifecycle decides what follows." },
+        { OP_TASK_BEGIN, "task.begin", "POST", "/v1/sandboxes/{id}/tasks", 0, TAKES(task_params), NONE, "Begins a task: at its timeout its execs are killed." },
+        { OP_TASK_END, "task.end", "DELETE", "/v1/sandboxes/{id}/tasks/{task}", OPERATION_IDEMPOTENT, TAKES(task_end_params), TAKES(existed_results),
+          "Ends a task, and kills what still runs for it." },
+        { OP_EXEC, "exec.start", "POST", "/v1/sandboxes/{id}/execs", OPERATION_CHANNEL, TAKES(exec_params), TAKES(exec_results), "Runs a command." },
+        { OP_EXEC_LIST, "exec.list", "GET", "/v1/sandboxes/{id}/execs", OPERATION_READ, TAKES(id_params), TAKES(items_results), "The sandbox's execs, running and kept." },
+        { OP_EXEC_GET, "exec.get", "GET", "/v1/sandboxes/{id}/execs/{exec}", OPERATION_READ, TAKES(exec_id_params), TAKES(exec_results), "One exec as it stands." },
+        { OP_EXEC_ATTACH, "exec.attach", "GET", "/v1/sandboxes/{id}/execs/{exec}/output", OPERATION_READ | OPERATION_CHANNEL, TAKES(attach_params), TAKES(exec_results),
+          "Its output from an offset on, to its end." },
+        { OP_EXEC_SIGNAL, "exec.signal", "POST", "/v1/sandboxes/{id}/execs/{exec}/signal", 0, TAKES(signal_params), NONE, "Sends a signal to its process group." },
+        { OP_EXEC_KILL, "exec.kill", "DELETE", "/v1/sandboxes/{id}/execs/{exec}", OPERATION_IDEMPOTENT, TAKES(exec_id_params), TAKES(existed_results),
+          "Kills its whole process tree; says whether it still ran." },
+        { OP_FILE_READ, "file.read", "GET", "/v1/sandboxes/{id}/files", OPERATION_READ | OPERATION_CHANNEL, TAKES(read_params), NONE, "The bytes of a regular file." },
+        { OP_FILE_WRITE, "file.write", "POST", "/v1/sandboxes/{id}/files", OPERATION_CHANNEL, TAKES(write_params), NONE,
+          "Writes files, each whole or not at all; none is put in place before all were received." },
+        { OP_FILE_LIST, "file.list", "GET", "/v1/sandboxes/{id}/files/list", OPERATION_READ | OPERATION_CHANNEL, TAKES(list_params), TAKES(items_results), "What is in a directory." },
+        { OP_FILE_STAT, "file.stat", "GET", "/v1/sandboxes/{id}/files/stat", OPERATION_READ | OPERATION_CHANNEL, TAKES(stat_params), TAKES(entry_results), "What a path is; links are not followed." },
+        { OP_FILE_MKDIR, "file.mkdir", "POST", "/v1/sandboxes/{id}/files/mkdir", OPERATION_CHANNEL, TAKES(mkdir_params), NONE, "Makes a directory." },
+        { OP_FILE_MOVE, "file.move", "POST", "/v1/sandboxes/{id}/files/move", OPERATION_CHANNEL, TAKES(move_params), NONE, "Renames a file or directory." },
+        { OP_FILE_REMOVE, "file.remove", "DELETE", "/v1/sandboxes/{id}/files", OPERATION_CHANNEL | OPERATION_IDEMPOTENT, TAKES(remove_params), TAKES(existed_results), "Removes a file or directory." },
+        { OP_PORT_CONNECT, "port.connect", NULL, NULL, OPERATION_INTERNAL | OPERATION_SOCKET, TAKES(connect_params), TAKES(owner_results),
+          "A connection to a declared port, for who shows its token." },
+        { OP_TOKEN_CREATE, "token.create", "POST", "/v1/tokens", OPERATION_ADMIN, TAKES(token_params), TAKES(token_results), "Makes a token; it is shown once." },
+        { OP_TOKEN_LIST, "token.list", "GET", "/v1/tokens", OPERATION_ADMIN | OPERATION_READ, NONE, TAKES(items_results), "Tokens, without their values." },
+        { OP_TOKEN_REVOKE, "token.revoke", "DELETE", "/v1/tokens/{id}", OPERATION_ADMIN | OPERATION_IDEMPOTENT, TAKES(revoke_params), TAKES(existed_results), "Makes a token worthless." },
+        { OP_INFO, "info", "GET", "/v1/info", OPERATION_READ, NONE, TAKES(info_results), "The daemon and what this host offers." },
+        { OP_WATCH, "watch", "GET", "/v1/events", OPERATION_READ | OPERATION_EVENTS, TAKES(watch_params), TAKES(event_results), "What happens, as it happens." },
+        { OP_DENIALS, "denials", "GET", "/v1/sandboxes/{id}/denials", OPERATION_READ, TAKES(id_params), TAKES(items_results),
+          "What its commands asked of the network and were refused, oldest first, with what to do; the last 64." },
+        { OP_NETWORK, "network", "PUT", "/v1/sandboxes/{id}/network", OPERATION_IDEMPOTENT, TAKES(network_params), TAKES(sandbox_results),
+          "Gives it another list of destinations, judged like the first, whole or not at all; what it no longer allows is closed." },
+        { OP_CALLER, "caller", NULL, NULL, OPERATION_READ | OPERATION_CONTEXT | OPERATION_INTERNAL, NONE, TAKES(owner_results), "For whom a caller's connection counts." },
+};
+
+const struct api_field *
+api_field(uint16_t tag)
+{
+        for (size_t i = 0; i < COUNT(fields); i++)
+                if (fields[i].tag == tag)
+                        return &fields[i];
+        return NULL;
+}
+
+const struct api_field *
+api_field_find(const char *name)
+{
+        for (size_t i = 0; i < COUNT(fields); i++)
+                if (strcmp(fields[i].name, name) == 0)
+                        return &fields[i];
+        return NULL;
+}
+
+const struct operation *
+operation(enum operation_code code)
+{
+        for (size_t i = 0; i < COUNT(operations); i++)
+                if (operations[i].code == code)
+                        return &operations[i];
+        return NULL;
+}
+
+const struct operation *
+operation_find(const char *name)
+{
+        for (size_t i = 0; i < COUNT(operations); i++)
+                if (strcmp(operations[i].name, name) == 0)
+                        return &operations[i];
+        return NULL;
+}
+
+const struct operation *
+operation_next(size_t *at)
+{
+        return *at < COUNT(operations) ? &operations[(*at)++] : NULL;
+}

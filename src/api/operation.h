@@ -1,0 +1,91 @@
+/*
+ * api/operation.h - everything the daemon can be asked, as one table: REST routes, OpenAPI, tools, help and the command line are
+ * printed from it, and both sides check calls against it.
+ */
+#ifndef CARREL_API_OPERATION_H
+#define CARREL_API_OPERATION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "wire/record.h"
+
+enum field_type { FIELD_TYPE_TEXT, FIELD_TYPE_UINT, FIELD_TYPE_INT, FIELD_TYPE_BOOL, FIELD_TYPE_BYTES, FIELD_TYPE_NESTED, FIELD_TYPE_TREE, FIELD_TYPE_JSON };
+
+enum field_tag {
+#define FIELD(number, name, json, type, help) FIELD_##name = (number),
+#include "api/fields.def"
+#undef FIELD
+        FIELD_TAG_MAX
+};
+
+struct api_field {
+        uint16_t tag;
+        const char *name;              /* in JSON */
+        enum field_type type;
+        const char *help;
+};
+
+/* The field of this tag or JSON name, or NULL. */
+const struct api_field *api_field(uint16_t tag);
+const struct api_field *api_field_find(const char *name);
+
+enum operation_code {
+        OP_CREATE = 1, OP_CLAIM, OP_GET, OP_LIST, OP_STOP, OP_EXTEND, OP_PAUSE, OP_RESUME, OP_URL, OP_INSTRUCTIONS, OP_EVENT,
+        OP_TASK_BEGIN, OP_TASK_END,
+        OP_EXEC, OP_EXEC_LIST, OP_EXEC_GET, OP_EXEC_ATTACH, OP_EXEC_SIGNAL, OP_EXEC_KILL,
+        OP_FILE_READ, OP_FILE_WRITE, OP_FILE_LIST, OP_FILE_STAT, OP_FILE_MKDIR, OP_FILE_MOVE, OP_FILE_REMOVE,
+        OP_PORT_CONNECT, OP_TOKEN_CREATE, OP_TOKEN_LIST, OP_TOKEN_REVOKE, OP_INFO, OP_WATCH, OP_CALLER,
+        OP_DENIALS, OP_NETWORK,
+        OP_MAX
+};
+
+enum param_flag {
+        PARAM_REQUIRED = 1u << 0, PARAM_REPEATED = 1u << 1,
+        PARAM_IN_PATH = 1u << 2, PARAM_IN_QUERY = 1u << 3,     /* where REST carries it; else in the body */
+        PARAM_DOOR_ONLY = 1u << 4,                             /* set by the door, never by a client of it */
+        PARAM_SPARSE = 1u << 5,                                /* of a list in an answer: left out where it would be empty */
+};
+
+struct api_param { uint16_t tag; uint16_t flags; uint64_t min, max; /* of a UINT; of a TEXT its bytes; 0, 0: the type's own */ };
+
+enum operation_flag {
+        OPERATION_READ = 1u << 0,      /* changes nothing: a token of scope "read" may, if also CONTEXT */
+        OPERATION_CONTEXT = 1u << 1,   /* get and list: all that a read-only token sees */
+        OPERATION_CHANNEL = 1u << 2,   /* its reply carries a channel (wire/channel.h) */
+        OPERATION_SOCKET = 1u << 3,    /* its reply carries a connected socket */
+        OPERATION_EVENTS = 1u << 4,    /* its reply is followed by events until it is cancelled */
+        OPERATION_ADMIN = 1u << 5,     /* for the daemon's own user only */
+        OPERATION_INTERNAL = 1u << 6,  /* the door's own: has no route */
+        OPERATION_IDEMPOTENT = 1u << 7,
+};
+
+struct operation {
+        enum operation_code code;
+        const char *name;              /* "create", "exec.start" */
+        const char *method, *route;    /* "POST", "/v1/sandboxes/{id}/execs" */
+        unsigned flags;
+        const struct api_param *params;   size_t param_count;
+        const struct api_param *results;  size_t result_count;
+        const char *help;              /* one sentence */
+};
+
+/* The operation of this code or name, or NULL. */
+const struct operation *operation(enum operation_code code);
+const struct operation *operation_find(const char *name);
+
+/* All of them in order, `*at` starting at 0; NULL at the end. */
+const struct operation *operation_next(size_t *at);
+
+/*
+ * Is the record what the operation takes: every entry known to it, of its type, within bounds, the required ones there, and
+ * none twice that is not repeated? Errors: ERROR_INVALID_ARGUMENT with the field's name as the place. Pure.
+ */
+int operation_check(const struct operation *o, const struct record *r, int is_door, struct error *e);
+
+/* An error as a record, and back. Never fails: what does not fit is cut. */
+void api_error_write(struct record_writer *w, const struct error *e);
+void api_error_read(const struct record *r, struct error *ret);
+
+#endif

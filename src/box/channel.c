@@ -1,0 +1,434 @@
+/*
+ * box/channel.c - one caller of one exec: frames to him, frames from him.
+ *
+ * Room: box (program). Touches: fd, mem.
+ * Theory: he has a place of his own in each log and is sent what stands there when his socket can take it. What it took in part is copied
+ * aside, so a log never waits for a socket. A caller who is slow finds the log's oldest byte later than his place, which is all
+ * that losing bytes is. STARTED, output and END that are ready together go in one call.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "box/state.h"
+#include "event/outcome.h"
+
+enum { PIECES = 12, INPUT_CHUNK = 16 * 1024, INPUT_TURN = 16 };
+
+/* Frames that leave together. */
+struct parcel {
+        struct iovec pieces[PIECES];
+        int count;
+        size_t len;
+        struct channel_frame heads[4];
+        int head_count;
+        struct channel_started started;
+        struct wire_exec_failed failed;
+        struct channel_end end;
+};
+
+static void
+add_piece(struct parcel *p, void *bytes, size_t len)
+{
+        p->pieces[p->count++] = (struct iovec){ bytes, len };
+        p->len += len;
+}
+
+static void
+add_head(struct parcel *p, uint32_t kind, size_t len, uint64_t offset)
+{
+        struct channel_frame *head = &p->heads[p->head_count++];
+
+        *head = (struct channel_frame){ kind, (uint32_t)len, offset };
+        add_piece(p, head, sizeof *head);
+}
+
+static void
+add_output(struct parcel *p, struct channel *c, int stream)
+{
+        const struct log *log = &c->exec->out[stream].log;
+        struct iovec pieces[2];
+        uint64_t offset;
+        int count = log_peek(log, c->at[stream], CHUNK, pieces, &offset);
+        size_t len = 0;
+
+        if (offset > c->at[stream]) {
+                c->missed += offset - c->at[stream];
+                c->at[stream] = offset;
+        }
+        for (int i = 0; i < count; i++)
+                len += pieces[i].iov_len;
+        if (len == 0)
+                return;
+        add_head(p, stream == 0 ? CHANNEL_STDOUT : CHANNEL_STDERR, len, offset);
+        for (int i = 0; i < count; i++)
+                add_piece(p, pieces[i].iov_base, pieces[i].iov_len);
+        c->at[stream] += len;
+}
+
+static int
+has_everything(const struct channel *c)
+{
+        for (int i = 0; i < 2; i++)
+                if (c->exec->out[i].left > 0 || c->at[i] < c->exec->out[i].log.end)
+                        return 0;
+        return 1;
+}
+
+static void
+assemble(struct parcel *p, struct channel *c)
+{
+        struct exec *x = c->exec;
+
+        p->count = p->head_count = 0;
+        p->len = 0;
+        if (x->state == BOX_EXEC_STARTING || c->said_end)
+                return;
+        if (x->state == BOX_EXEC_FAILED) {
+                p->failed = x->failed;
+                add_head(p, CHANNEL_FAILED, sizeof p->failed, 0);
+                add_piece(p, &p->failed, sizeof p->failed);
+                c->said_end = 1;
+                return;
+        }
+        if (!c->said_started) {
+                p->started = (struct channel_started){ x->number, x->pid };
+                add_head(p, CHANNEL_STARTED, sizeof p->started, 0);
+                add_piece(p, &p->started, sizeof p->started);
+                c->said_started = 1;
+        }
+        add_output(p, c, 0);
+        add_output(p, c, 1);
+        if (!x->is_over || !has_everything(c))
+                return;
+        p->end = x->end;
+        p->end.dropped_bytes += c->missed;
+        add_head(p, CHANNEL_END, sizeof p->end, 0);
+        add_piece(p, &p->end, sizeof p->end);
+        c->said_end = 1;
+}
+
+/* What was not taken is kept. 0; -1 when he is gone or memory is. */
+static int
+keep_rest(struct channel *c, const struct parcel *p, size_t sent)
+{
+        size_t at = 0;
+
+        c->rest_len = p->len - sent;
+        c->rest_at = 0;
+        c->rest = malloc(c->rest_len);
+        if (!c->rest)
+                return -1;
+        for (int i = 0; i < p->count; i++) {
+                size_t skip = sent < p->pieces[i].iov_len ? sent : p->pieces[i].iov_len;
+
+                sent -= skip;
+                memcpy(c->rest + at, (const unsigned char *)p->pieces[i].iov_base + skip, p->pieces[i].iov_len - skip);
+                at += p->pieces[i].iov_len - skip;
+        }
+        return 0;
+}
+
+/* 1: all of it; 0: he must read first; -1: he is gone. */
+static int
+send_rest(struct channel *c)
+{
+        while (c->rest) {
+                ssize_t sent = send(c->fd, c->rest + c->rest_at, c->rest_len - c->rest_at, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+                if (sent < 0 && errno == EINTR)
+                        continue;
+                if (sent < 0)
+                        return errno == EAGAIN ? 0 : -1;
+                c->rest_at += (size_t)sent;
+                if (c->rest_at < c->rest_len)
+                        continue;
+                free(c->rest);
+                c->rest = NULL;
+        }
+        return 1;
+}
+
+static int
+send_parcel(struct channel *c, struct parcel *p)
+{
+        struct msghdr message = { .msg_iov = p->pieces };
+        ssize_t sent;
+
+        message.msg_iovlen = (__typeof__(message.msg_iovlen))p->count;     /* its type differs by C library */
+        do
+                sent = sendmsg(c->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+        while (sent < 0 && errno == EINTR);
+        if (sent < 0 && errno != EAGAIN)
+                return -1;
+        if (sent == (ssize_t)p->len)
+                return 1;
+        return keep_rest(c, p, sent < 0 ? 0 : (size_t)sent);
+}
+
+static int
+say(struct channel *c)
+{
+        struct parcel p;
+        int result = send_rest(c);
+
+        for (int turns = 8; result > 0 && turns > 0; turns--) {
+                assemble(&p, c);
+                if (p.len == 0)
+                        return 1;
+                result = send_parcel(c, &p);
+        }
+        return result > 0 ? 0 : result;        /* others have their turn before more of it */
+}
+
+/* -- ending ------------------------------------------------------------------------------------------------------- */
+
+void
+channel_free(struct channel *c)
+{
+        struct channel **at = &c->exec->channels;
+
+        while (*at != c)
+                at = &(*at)->next;
+        *at = c->next;
+        loop_watch_remove(&c->watch);
+        (void)close(c->fd);
+        free(c->rest);
+        free(c);
+}
+
+static int
+has_owner(const struct exec *x)
+{
+        for (const struct channel *c = x->channels; c; c = c->next)
+                if (c->is_owner)
+                        return 1;
+        return 0;
+}
+
+/* The caller has gone, or has heard everything. */
+static void
+done(struct channel *c)
+{
+        struct exec *x = c->exec;
+        struct box *b = x->box;
+        unsigned leaves_alone = c->is_owner && !c->is_detached && !c->said_end;
+
+        channel_free(c);
+        if (leaves_alone && !x->is_over && (x->flags & BOX_EXEC_BACKGROUND) == 0 && !has_owner(x)) {
+                exec_kill(x, OUTCOME_KILLED);          /* one that was waiting is forgotten by this */
+        } else if (x->is_over && (x->flags & BOX_EXEC_QUIET) != 0 && !x->channels) {
+                exec_free(x);
+        } else {
+                for (int i = 0; i < 2; i++)
+                        output_watch(&x->out[i]);
+        }
+        exec_prune(b);
+        box_check_over(b);
+}
+
+/* -- from him ----------------------------------------------------------------------------------------------------- */
+
+static void
+obey(struct channel *c)
+{
+        struct exec *x = c->exec;
+
+        if (c->head.kind == CHANNEL_STDIN_END) {
+                input_end(x);
+        } else if (c->head.kind == CHANNEL_SIGNAL && c->head.len == sizeof(struct wire_number)) {
+                struct wire_number number;
+
+                memcpy(&number, c->body, sizeof number);
+                if (!x->is_over && x->is_sent)
+                        box_say_guest(x->box, WIRE_SIGNAL, &(struct wire_exec_number){ x->number, number.number }, sizeof(struct wire_exec_number), NULL, 0);
+        } else if (c->head.kind == CHANNEL_RESIZE && c->head.len == sizeof(struct wire_size)) {
+                struct wire_size size;
+                struct winsize window;
+
+                memcpy(&size, c->body, sizeof size);
+                window = (struct winsize){ .ws_row = size.rows, .ws_col = size.columns };
+                if (x->out[0].fd >= 0 && (x->wire_flags & WIRE_EXEC_TTY) != 0)
+                        (void)ioctl(x->out[0].fd, TIOCSWINSZ, &window);
+        } else if (c->head.kind == CHANNEL_DETACH) {
+                c->is_detached = 1;
+        }
+}
+
+/* One run of bytes as it came. -1: not a frame we know. */
+static int
+take(struct channel *c, const unsigned char *bytes, size_t len)
+{
+        while (len > 0) {
+                size_t part;
+
+                if (c->head_got < sizeof c->head) {
+                        part = len < sizeof c->head - c->head_got ? len : sizeof c->head - c->head_got;
+                        memcpy((unsigned char *)&c->head + c->head_got, bytes, part);
+                        c->head_got += part;
+                        if (c->head_got == sizeof c->head) {
+                                c->body_left = c->head.len;
+                                c->body_got = 0;
+                                if (c->head.kind < CHANNEL_STDIN || c->head.kind >= CHANNEL_KIND_MAX || c->head.len > CHANNEL_FRAME_MAX ||
+                                    (c->head.kind != CHANNEL_STDIN && c->head.len > sizeof c->body))
+                                        return -1;
+                        }
+                } else {
+                        part = len < c->body_left ? len : c->body_left;
+                        if (c->head.kind == CHANNEL_STDIN)
+                                input_put(c->exec, bytes, part);
+                        else
+                                memcpy(c->body + c->body_got, bytes, part);
+                        c->body_got += part;
+                        c->body_left -= part;
+                }
+                bytes += part;
+                len -= part;
+                if (c->head_got == sizeof c->head && c->body_left == 0) {
+                        if (c->head.kind != CHANNEL_STDIN)
+                                obey(c);
+                        c->head_got = 0;
+                }
+        }
+        return 0;
+}
+
+/* Is he to be read now? Not before the command is there to take it, and not while what he said last still waits. */
+static int
+may_speak(const struct channel *c)
+{
+        const struct exec *x = c->exec;
+
+        return x->is_over || (x->in.len == 0 && !x->in.wants_end && x->state != BOX_EXEC_STARTING);
+}
+
+static void
+set_events(struct channel *c)
+{
+        uint32_t events = (may_speak(c) ? EPOLLIN : 0u) | (c->rest ? EPOLLOUT : 0u);
+
+        (void)loop_watch_change(&c->watch, events);
+}
+
+/* 1: go on; 0: he is gone. */
+static int
+hear(struct channel *c)
+{
+        unsigned char bytes[INPUT_CHUNK];
+
+        for (int turns = INPUT_TURN; turns > 0 && may_speak(c); turns--) {
+                ssize_t got = recv(c->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+
+                if (got < 0)
+                        return errno == EAGAIN || errno == EINTR;
+                if (got == 0 || take(c, bytes, (size_t)got) < 0)
+                        return 0;
+        }
+        return 1;
+}
+
+static void
+ready(struct loop_watch *w, uint32_t events)
+{
+        struct channel *c = box_holder(w, struct channel, watch);
+
+        if ((events & (EPOLLHUP | EPOLLERR)) != 0 && !may_speak(c)) {
+                if (c->exec->waiting) {
+                        done(c);
+                        return;
+                }
+                c->is_hung = 1;                /* he said something before he left, and it is read in its time */
+                loop_watch_remove(&c->watch);
+                return;
+        }
+        if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0 && !hear(c)) {
+                done(c);
+                return;
+        }
+        channel_push(c);
+}
+
+void
+channel_feed_all(struct exec *x)
+{
+        for (struct channel *c = x->channels, *next; c; c = next) {
+                next = c->next;
+                if (c->is_hung && may_speak(c)) {
+                        c->is_hung = 0;
+                        (void)loop_watch_add(x->box->loop, &c->watch, c->fd, EPOLLIN, ready);
+                }
+                set_events(c);
+        }
+}
+
+/* -- to him ------------------------------------------------------------------------------------------------------- */
+
+void
+channel_push(struct channel *c)
+{
+        struct exec *x = c->exec;
+        int result = say(c);
+
+        if (result < 0 || (c->said_end && !c->rest)) {
+                if (result < 0)
+                        (void)hear(c);         /* it may be that he leaves the command to itself */
+                done(c);
+                return;
+        }
+        if (c->is_lossless)
+                for (int i = 0; i < 2; i++)
+                        output_watch(&x->out[i]);
+        if (result == 0 && !c->rest && c->watch.loop)
+                (void)loop_watch_change(&c->watch, c->watch.events | EPOLLOUT);
+        else
+                set_events(c);
+}
+
+/* Each of them may be the last of a quiet exec and take it along: nothing of it is looked at after. */
+void
+channel_push_all(struct exec *x)
+{
+        for (struct channel *c = x->channels, *next; c; c = next) {
+                next = c->next;
+                channel_push(c);
+        }
+}
+
+void
+channel_open(struct exec *x, int take_fd, unsigned is_owner, unsigned is_lossless, uint64_t out_offset, uint64_t err_offset)
+{
+        struct channel *c = calloc(1, sizeof *c);
+
+        if (!c) {
+                (void)close(take_fd);
+                return;
+        }
+        *c = (struct channel){ .next = x->channels, .exec = x, .fd = take_fd, .at = { out_offset, err_offset }, .is_owner = is_owner != 0,
+                               .is_lossless = is_lossless != 0 };
+        x->channels = c;
+        if (loop_watch_add(x->box->loop, &c->watch, take_fd, 0, ready) < 0) {
+                done(c);
+                return;
+        }
+        channel_push(c);
+}
+
+void
+channel_refuse(int take_fd, const struct wire_exec_failed *failed)
+{
+        struct channel_frame head = { CHANNEL_FAILED, sizeof *failed, 0 };
+        unsigned char bytes[sizeof head + sizeof *failed];
+
+        if (take_fd < 0)
+                return;
+        memcpy(bytes, &head, sizeof head);
+        memcpy(bytes + sizeof head, failed, sizeof *failed);
+        (void)!send(take_fd, bytes, sizeof bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+        (void)close(take_fd);
+}

@@ -1,0 +1,612 @@
+/*
+ * box/exec.c - the table of execs, and the course of one.
+ *
+ * Room: box (program). Touches: pipes, the exec's group, pid 1 by messages.
+ *
+ *     (waiting) --sent to pid 1--> STARTING --EXEC_STARTED--> RUNNING --EXEC_ENDED--> ENDED (kept, then forgotten)
+ *                                      | EXEC_FAILED              | the box has gone: lost
+ *                                      v                          v
+ *                                   FAILED                      ENDED
+ *
+ * Theory: the end is told once, in exec_finish(), whichever way it comes. What the command leaves running may hold its pipes for as
+ * long as it likes: the end counts what lies in them at that moment and waits for nobody (P10).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "box/state.h"
+#include "event/outcome.h"
+
+static const uint32_t UNDECIDED = UINT32_MAX;     /* a word */
+
+/* -- the table ---------------------------------------------------------------------------------------------------- */
+
+struct exec *
+exec_find(struct box *b, uint32_t number)
+{
+        struct exec *x = b->execs;
+
+        while (x && x->number != number)
+                x = x->next;
+        return x;
+}
+
+struct exec *
+exec_find_key(struct box *b, const char *key)
+{
+        struct exec *x = key[0] != '\0' ? b->execs : NULL;
+
+        while (x && strcmp(x->key, key) != 0)
+                x = x->next;
+        return x;
+}
+
+struct exec *
+exec_add(struct box *b)
+{
+        struct exec *x = calloc(1, sizeof *x);
+
+        if (!x)
+                return NULL;
+        *x = (struct exec){ .box = b, .next = b->execs, .state = BOX_EXEC_STARTING, .word = UNDECIDED, .in = { .fd = -1 }, .theirs = { -1, -1, -1 },
+                            .out = { { .fd = -1, .exec = x }, { .fd = -1, .exec = x } } };
+        x->timer.due_ms = LOOP_NEVER;
+        if (b->execs)
+                b->execs->previous = x;
+        else
+                b->oldest = x;
+        b->execs = x;
+        return x;
+}
+
+static void
+close_theirs(struct exec *x, size_t first, size_t count)
+{
+        for (size_t i = first; i < first + count; i++) {
+                if (x->theirs[i] >= 0)
+                        (void)close(x->theirs[i]);
+                x->theirs[i] = -1;
+        }
+}
+
+static void
+drop_waiting(struct exec *x)
+{
+        if (x->waiting)
+                explicit_bzero(x->waiting, x->waiting_len);    /* the environment may hold secrets */
+        free(x->waiting);
+        x->waiting = NULL;
+}
+
+void
+exec_free(struct exec *x)
+{
+        struct box *b = x->box;
+
+        while (x->channels)
+                channel_free(x->channels);
+        loop_timer_remove(&x->timer);
+        drop_waiting(x);
+        close_theirs(x, 0, 3);
+        input_close(x);
+        for (int i = 0; i < 2; i++) {
+                output_close(&x->out[i]);
+                log_fini(&x->out[i].log);
+        }
+        if (x->group)
+                groups_give(&b->groups, x->group);
+        if (x->is_over && (x->flags & BOX_EXEC_QUIET) == 0)
+                b->kept--;
+        b->kept_bytes -= x->kept_bytes;
+        if (x->next)
+                x->next->previous = x->previous;
+        else
+                b->oldest = x->previous;
+        if (x->previous)
+                x->previous->next = x->next;
+        else
+                b->execs = x->next;
+        free(x);
+}
+
+/* The oldest finished ones make room; who is being read stays until he has been. */
+void
+exec_prune(struct box *b)
+{
+        struct exec *x = b->oldest;
+
+        while (x && b->busy == 0 && (b->kept > EXECS_KEPT_MAX || b->kept_bytes > LOGS_KEPT_MAX)) {
+                struct exec *younger = x->previous;
+
+                if (x->is_over && !x->channels)
+                        exec_free(x);
+                x = younger;
+        }
+}
+
+/* -- telling ------------------------------------------------------------------------------------------------------ */
+
+void
+exec_list(const struct exec *x, struct wire_box_listed *ret)
+{
+        memset(ret, 0, sizeof *ret);
+        ret->exec = x->number;
+        ret->state = x->state;
+        ret->flags = x->flags;
+        ret->pid = x->pid;
+        memcpy(ret->key, x->key, sizeof ret->key);
+        memcpy(ret->task, x->task, sizeof ret->task);
+        memcpy(ret->command, x->command, sizeof ret->command);
+        ret->started_ms = x->started_ms;
+        ret->stdout_first = x->out[0].log.first;
+        ret->stderr_first = x->out[1].log.first;
+        ret->end = x->end;
+        ret->failed = x->failed;
+        if (x->is_over)
+                return;
+        ret->end.stdout_bytes = output_bytes(&x->out[0]);
+        ret->end.stderr_bytes = output_bytes(&x->out[1]);
+        ret->end.dropped_bytes = x->out[0].beyond + x->out[1].beyond;
+}
+
+/* What a later keeper could be told anyway is written anew when the journal has grown long. */
+static void
+shorten_journal(struct box *b)
+{
+        struct journal anew;
+        struct wire_box_listed listed;
+        int result = 0;
+
+        if (b->journal.len < JOURNAL_LONG || b->journal.len < 4 * (b->kept + b->running + 1ull) * sizeof(struct box_journal) ||
+            journal_begin_anew(&b->journal, &anew, b->protocol) < 0)
+                return;
+        for (struct exec *x = b->oldest; x && result == 0; x = x->previous)
+                if ((x->flags & BOX_EXEC_QUIET) == 0 && x->state != BOX_EXEC_STARTING) {
+                        exec_list(x, &listed);
+                        result = journal_append(&anew, x->is_over ? WIRE_BOX_FINISHED : WIRE_BOX_STARTED, x->number, &listed);
+                }
+        if (result < 0 || journal_end_anew(&b->journal, &anew) < 0)
+                journal_close(&anew);
+}
+
+/*
+ * The journal first, then keepers, then who waits for it: whoever has read an end and asks the keeper about it finds the keeper told.
+ * May free a quiet one, and no other.
+ */
+static void
+tell(struct exec *x, uint16_t kind)
+{
+        struct box *b = x->box;
+        struct wire_box_listed listed;
+        unsigned is_quiet = (x->flags & BOX_EXEC_QUIET) != 0;
+
+        if (!is_quiet) {
+                exec_list(x, &listed);
+                (void)journal_append(&b->journal, kind, x->number, &listed);
+                keeper_say_all(b, kind, &listed, sizeof listed);
+        }
+        b->busy++;
+        channel_push_all(x);
+        b->busy--;
+        if (!is_quiet)
+                shorten_journal(b);
+}
+
+/* -- beginning ---------------------------------------------------------------------------------------------------- */
+
+/* For people: the words with blanks between, nothing that a terminal would obey. */
+static void
+describe(struct exec *x, const struct wire_exec *wire)
+{
+        const char *at = (const char *)(wire + 1), *last = at + wire->strings_len;
+        size_t len = 0;
+
+        for (uint32_t i = 0; i < wire->argc && at < last && len + 1 < sizeof x->command; i++, at++) {
+                if (i > 0)
+                        x->command[len++] = ' ';
+                for (; at < last && *at != '\0' && len + 1 < sizeof x->command; at++)
+                        x->command[len++] = (unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at;
+                while (at < last && *at != '\0')
+                        at++;
+        }
+}
+
+static int
+is_sound(const void *bytes, size_t len)
+{
+        struct wire_exec wire;
+
+        if (len <= sizeof wire)
+                return 0;
+        memcpy(&wire, bytes, sizeof wire);
+        return wire.strings_len == len - sizeof wire && wire.argc > 0 && ((const char *)bytes)[len - 1] == '\0';
+}
+
+/* Our ends do not wait; theirs are as a program expects them. */
+static int
+open_pipe(int ret[2], int ours)
+{
+        if (pipe2(ret, O_CLOEXEC) < 0)
+                return -errno;
+        return fcntl(ret[ours], F_SETFL, O_NONBLOCK | (ours == 1 ? O_WRONLY : O_RDONLY)) < 0 ? -errno : 0;
+}
+
+/*
+ * The writing ends of its output stay open here too until it has ended: else their closing wakes us twice on the way to an end that
+ * pid 1 tells anyway, and what lies in the pipes is read then.
+ */
+static int
+open_streams(struct exec *x)
+{
+        int pair[2], result;
+
+        for (int i = 0; i < 3; i++) {
+                result = open_pipe(pair, i == 0);
+                if (result < 0)
+                        return result;
+                x->theirs[i] = pair[i == 0 ? 0 : 1];
+                if (i == 0)
+                        input_init(x, pair[1]);
+                else if ((result = output_open(&x->out[i - 1], x, pair[0])) < 0)
+                        return result;
+        }
+        if ((x->flags & BOX_EXEC_NO_STDIN) != 0)
+                input_close(x);
+        return 0;
+}
+
+/*
+ * A group where the box has groups; else pid 1 keeps count of the tree. Nothing runs beside the groups of a box that has them: what is
+ * frozen with them would not be all.
+ */
+static int
+choose_group(struct exec *x, struct wire_exec *wire)
+{
+        struct box *b = x->box;
+
+        if (b->groups.work < 0) {
+                wire->flags |= WIRE_EXEC_TREE;
+                x->is_tree = 1;
+                if (x->cpu_ms != BOX_NEVER && wire->cpu_seconds == 0)
+                        wire->cpu_seconds = (x->cpu_ms + 999) / 1000;
+                return 0;
+        }
+        x->group = ahead_take(b, &wire->spare);
+        if (!x->group)
+                x->group = groups_take(&b->groups);
+        wire->flags |= WIRE_EXEC_GROUP;
+        return !x->group || x->group->members < 0 ? -EAGAIN : 0;
+}
+
+static void
+send_to_guest(struct exec *x, struct wire_exec *wire, size_t len)
+{
+        struct box *b = x->box;
+        int fds[4], result = choose_group(x, wire);
+        size_t count = 0;
+
+        if (result < 0) {
+                exec_failed(x, &(struct wire_exec_failed){ x->number, -result, WIRE_STAGE_PREPARE });
+                return;
+        }
+        while (count < 3 && x->theirs[count] >= 0) {   /* a terminal has none */
+                fds[count] = x->theirs[count];
+                count++;
+        }
+        if (x->group)
+                fds[count++] = x->group->members;
+        x->oom_kills_before = limits_oom_kills(b);
+        x->begun_ms = loop_now_ms();
+        x->frozen_before_ms = box_frozen_ms(b);
+        x->is_sent = 1;
+        box_say_guest(b, WIRE_EXEC, wire, len, fds, count);
+        close_theirs(x, 0, 1);
+        limits_watch(x);
+        limits_floor(b);
+        ahead_begun(b);
+}
+
+static void
+keep_waiting(struct exec *x, const void *wire, size_t len)
+{
+        x->waiting = malloc(len);
+        x->waiting_len = len;
+        if (x->waiting)
+                memcpy(x->waiting, wire, len);
+        else
+                exec_failed(x, &(struct wire_exec_failed){ x->number, ENOMEM, WIRE_STAGE_PREPARE });
+}
+
+void
+exec_send_waiting(struct box *b)
+{
+        b->busy++;
+        for (struct exec *x = b->oldest, *younger; x; x = younger) {
+                void *wire = x->waiting;
+                size_t len = x->waiting_len;
+
+                younger = x->previous;
+                if (!wire)
+                        continue;
+                x->waiting = NULL;
+                send_to_guest(x, wire, len);   /* may fail, and take a quiet one along */
+                explicit_bzero(wire, len);
+                free(wire);
+        }
+        b->busy--;
+}
+
+static void
+fill(struct exec *x, const struct wire_box_exec *ask, const struct wire_exec *wire)
+{
+        struct box *b = x->box;
+        uint64_t keep = ask->keep_bytes != 0 ? ask->keep_bytes : b->begin.keep_bytes;
+
+        x->number = ask->exec != 0 ? ask->exec : b->last_number + 1;
+        b->last_number = x->number > b->last_number ? x->number : b->last_number;
+        x->flags = ask->flags;
+        x->wire_flags = wire->flags;
+        memcpy(x->key, ask->key, sizeof x->key - 1);
+        memcpy(x->task, ask->task, sizeof x->task - 1);
+        x->deadline_ms = ask->deadline_ms;
+        x->timeout_ms = ask->timeout_ms;
+        x->cpu_ms = ask->cpu_ms;
+        x->budget = ask->output_bytes;
+        x->started_ms = loop_now_ms();
+        x->end.exit_code = -1;
+        describe(x, wire);
+        for (int i = 0; i < 2; i++)
+                log_init(&x->out[i].log, keep, b->directory);
+}
+
+void
+exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t len, int take_channel)
+{
+        struct exec *x = exec_find_key(b, ask->key);
+        struct wire_exec *wire = bytes;
+        int result = 0;
+
+        if (x) {
+                if (take_channel >= 0)
+                        channel_open(x, take_channel, 1, ask->flags & BOX_EXEC_LOSSLESS, 0, 0);
+                return;
+        }
+        x = !is_sound(bytes, len) || (ask->exec != 0 && exec_find(b, ask->exec)) ? NULL : exec_add(b);
+        if (!x) {
+                channel_refuse(take_channel, &(struct wire_exec_failed){ ask->exec, EINVAL, WIRE_STAGE_PREPARE });
+                return;
+        }
+        fill(x, ask, wire);
+        b->starting++;
+        if (take_channel >= 0)
+                channel_open(x, take_channel, 1, ask->flags & BOX_EXEC_LOSSLESS, 0, 0);
+        else
+                x->flags |= BOX_EXEC_BACKGROUND;
+        if (b->state >= BOX_ENDING)
+                result = -ECANCELED;
+        else if (b->starting + b->running > EXECS_MAX)
+                result = -EAGAIN;
+        else if ((wire->flags & WIRE_EXEC_TTY) == 0)
+                result = open_streams(x);
+        if (result < 0) {
+                exec_failed(x, &(struct wire_exec_failed){ x->number, -result, WIRE_STAGE_PREPARE });
+                return;
+        }
+        wire->exec = x->number;
+        wire->spare = 0;
+        wire->flags &= (uint32_t)~(WIRE_EXEC_LAST | WIRE_EXEC_GROUP | WIRE_EXEC_TREE);
+        if (b->state == BOX_MAKING || b->is_freezing)
+                keep_waiting(x, wire, len);
+        else
+                send_to_guest(x, wire, len);
+}
+
+void
+exec_started(struct exec *x, int32_t pid, int take_master)
+{
+        struct box *b = x->box;
+
+        if (x->state != BOX_EXEC_STARTING) {
+                if (take_master >= 0)
+                        (void)close(take_master);
+                return;
+        }
+        b->starting--;
+        b->running++;
+        ahead_want(b);
+        x->state = BOX_EXEC_RUNNING;
+        x->pid = pid;
+        x->started_ms = loop_now_ms();
+        if (take_master >= 0) {
+                int copy = fcntl(take_master, F_DUPFD_CLOEXEC, 3);
+
+                (void)fcntl(take_master, F_SETFL, O_RDWR | O_NONBLOCK);
+                (void)output_open(&x->out[0], x, take_master);
+                input_init(x, copy);
+        }
+        tell(x, WIRE_BOX_STARTED);
+        if (x->word != UNDECIDED && x->state == BOX_EXEC_RUNNING)
+                exec_kill(x, x->word);
+}
+
+/* -- ending ------------------------------------------------------------------------------------------------------- */
+
+static void
+let_go(struct exec *x)
+{
+        struct box *b = x->box;
+
+        loop_timer_remove(&x->timer);
+        drop_waiting(x);
+        close_theirs(x, 0, 3);
+        input_close(x);
+        if (x->group && x->is_alone) {
+                groups_give_settled(&b->groups, x->group);
+                x->group = NULL;
+        }
+        if (x->group && (x->flags & BOX_EXEC_KILL_REST) != 0)
+                (void)groups_kill(&b->groups, x->group);
+        else if (x->is_tree && (x->flags & BOX_EXEC_KILL_REST) != 0 && b->state == BOX_RUNNING)
+                box_say_guest(b, WIRE_KILL_TREE, &(struct wire_exec_number){ x->number, SIGKILL }, sizeof(struct wire_exec_number), NULL, 0);
+        if (x->group && groups_give_empty(&b->groups, x->group))
+                x->group = NULL;
+}
+
+/* At most so many may hold pipes of the dead; the oldest are closed on them. */
+static void
+limit_lingering(struct box *b)
+{
+        while (b->lingering > EXECS_LINGERING_MAX) {
+                struct exec *first = NULL;
+
+                for (struct exec *x = b->execs; x; x = x->next)
+                        if (x->lingers != 0 && (!first || x->lingers < first->lingers))
+                                first = x;
+                if (!first)
+                        return;
+                for (int i = 0; i < 2; i++) {
+                        first->out[i].left = 0;
+                        output_close(&first->out[i]);
+                }
+                channel_push_all(first);
+        }
+}
+
+static void
+exec_finish(struct exec *x)
+{
+        struct box *b = x->box;
+        unsigned is_quiet = (x->flags & BOX_EXEC_QUIET) != 0;
+
+        x->is_over = 1;
+        if (!is_quiet)
+                b->kept++;
+        for (int i = 0; i < 2; i++) {
+                if (x->out[i].left == 0)
+                        log_shrink(&x->out[i].log);
+                x->kept_bytes += x->out[i].log.room;
+        }
+        b->kept_bytes += x->kept_bytes;
+        if (x->out[0].fd >= 0 || x->out[1].fd >= 0) {
+                x->lingers = ++b->linger_count;
+                b->lingering++;
+        }
+        if (is_quiet && !x->channels)
+                exec_free(x);
+        else
+                tell(x, WIRE_BOX_FINISHED);
+        limit_lingering(b);
+        exec_prune(b);
+}
+
+void
+exec_failed(struct exec *x, const struct wire_exec_failed *failed)
+{
+        if (x->state != BOX_EXEC_STARTING)
+                return;
+        x->box->starting--;
+        ahead_want(x->box);
+        x->state = BOX_EXEC_FAILED;
+        x->failed = *failed;
+        for (int i = 0; i < 2; i++)
+                output_close(&x->out[i]);
+        let_go(x);
+        exec_finish(x);
+}
+
+/* Killed itself, or a shell that tells of a child that was (128 + SIGKILL), while the kernel counted a kill for want of memory. */
+static unsigned
+was_short_of_memory(const struct exec *x, const struct wire_exec_ended *ended)
+{
+        unsigned was_killed = ended->code != CLD_EXITED ? ended->status == SIGKILL : ended->status == 128 + SIGKILL;
+
+        return was_killed && limits_oom_kills(x->box) > x->oom_kills_before;
+}
+
+static void
+decide(struct exec *x, const struct wire_exec_ended *ended)
+{
+        unsigned is_signal = ended && ended->code != CLD_EXITED;
+
+        x->end.exit_code = -1;
+        if (x->word != UNDECIDED)
+                x->end.word = x->word;
+        else if (!ended)
+                x->end.word = OUTCOME_LOST;
+        else if (was_short_of_memory(x, ended))
+                x->end.word = OUTCOME_OOM_KILLED;
+        else if (!is_signal) {
+                x->end.word = OUTCOME_EXITED;
+                x->end.exit_code = ended->status;
+        } else if (ended->status == SIGXCPU && x->is_tree && x->cpu_ms != BOX_NEVER) {
+                x->end.word = OUTCOME_CPU_LIMIT;
+        } else {
+                x->end.word = OUTCOME_SIGNALED;
+                x->end.signal = ended->status;
+        }
+}
+
+static void
+end_with(struct exec *x, const struct wire_exec_ended *ended)
+{
+        uint64_t group_us;
+
+        if (x->state != BOX_EXEC_RUNNING)
+                return;
+        x->end.denied = (x->flags & BOX_EXEC_QUIET) != 0 ? 0 : wall_denied(x->box, x);         /* before its group is given back */
+        x->is_alone = x->group && groups_is_empty(&x->box->groups, x->group);  /* before its time is read: nothing is added to that then */
+        group_us = x->group ? groups_cpu_us(&x->box->groups, x->group) : BOX_NEVER;
+        decide(x, ended);
+        x->box->running--;
+        x->state = BOX_EXEC_ENDED;
+        x->end.duration_ms = loop_now_ms() - x->started_ms;
+        x->end.cpu_ms = (group_us != BOX_NEVER ? group_us : ended ? ended->user_us + ended->system_us : 0) / 1000;
+        x->end.memory_peak_kb = ended ? ended->max_rss_kb : 0;
+        output_finish(x);
+        x->end.stdout_bytes = output_bytes(&x->out[0]);
+        x->end.stderr_bytes = output_bytes(&x->out[1]);
+        x->end.dropped_bytes = x->out[0].beyond + x->out[1].beyond;
+        let_go(x);
+        exec_finish(x);
+}
+
+void
+exec_ended(struct exec *x, const struct wire_exec_ended *ended)
+{
+        end_with(x, ended);
+}
+
+void
+exec_lost(struct exec *x, uint32_t word)
+{
+        if (x->word == UNDECIDED)
+                x->word = word;
+        if (x->state == BOX_EXEC_STARTING)
+                exec_failed(x, &(struct wire_exec_failed){ x->number, ECANCELED, WIRE_STAGE_PREPARE });
+        else
+                end_with(x, NULL);
+}
+
+void
+exec_kill(struct exec *x, uint32_t word)
+{
+        struct box *b = x->box;
+
+        if (!x->is_over && x->word == UNDECIDED)
+                x->word = word;
+        if (x->waiting) {
+                exec_failed(x, &(struct wire_exec_failed){ x->number, ECANCELED, WIRE_STAGE_PREPARE });
+                return;
+        }
+        if (x->group && x->state == BOX_EXEC_STARTING)         /* said first: what dies before it has begun is not begun again, in a group that may be frozen */
+                box_say_guest(b, WIRE_SIGNAL, &(struct wire_exec_number){ x->number, SIGKILL }, sizeof(struct wire_exec_number), NULL, 0);
+        if (x->group)
+                (void)groups_kill(&b->groups, x->group);
+        else if (x->is_tree && b->state == BOX_RUNNING)
+                box_say_guest(b, WIRE_KILL_TREE, &(struct wire_exec_number){ x->number, SIGKILL }, sizeof(struct wire_exec_number), NULL, 0);
+}

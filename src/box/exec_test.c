@@ -1,0 +1,307 @@
+/* box/exec_test.c - the table of execs: what is found, what is told, what is forgotten. Pid 1 is this test. */
+#include "box/state.h"
+#include "base/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "event/outcome.h"
+
+static char directory_name[] = "/tmp/carrel-exec-XXXXXX";
+static struct box b;
+static int guest = -1, maker = -1;
+
+static int
+set_up(void **state)
+{
+        int pair[2];
+
+        (void)state;
+        memset(&b, 0, sizeof b);
+        (void)snprintf(directory_name, sizeof directory_name, "%s", "/tmp/carrel-exec-XXXXXX");
+        if (!mkdtemp(directory_name) || loop_new(&b.loop) < 0)
+                return -1;
+        b.directory = open(directory_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        b.begin.keep_bytes = 1 << 16;
+        b.begin.deadline_ms = BOX_NEVER;
+        b.state = BOX_RUNNING;
+        b.oom_counter = b.cpu_counter = -1;
+        b.groups = (struct groups){ .root = -1, .work = -1, .events = -1 };
+        b.deadline.due_ms = b.floor.due_ms = b.late.due_ms = LOOP_NEVER;
+        b.protocol = 2;
+        b.has_guest = 1;
+        if (journal_open(&b.journal, b.directory, 2) < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+                return -1;
+        queue_init(&b.to_guest, pair[0]);
+        b.guest.fd = -1;
+        guest = pair[1];
+        return 0;
+}
+
+static int
+tear_down(void **state)
+{
+        (void)state;
+        while (b.execs)
+                exec_free(b.execs);
+        queue_fini(&b.to_guest);
+        (void)close(b.to_guest.fd);
+        (void)close(guest);
+        if (maker >= 0)
+                (void)close(maker);
+        journal_close(&b.journal);
+        (void)unlinkat(b.directory, "journal", 0);
+        (void)close(b.directory);
+        loop_free(b.loop);
+        return rmdir(directory_name);
+}
+
+static int
+ask(uint32_t number, uint32_t flags, const char *key)
+{
+        static _Alignas(8) unsigned char bytes[256];
+        struct wire_exec wire = { .argc = 2, .strings_len = sizeof "echo\0a\033b\0/" };
+        struct wire_box_exec what = { .flags = flags, .exec = number, .deadline_ms = BOX_NEVER, .timeout_ms = BOX_NEVER, .cpu_ms = BOX_NEVER, .output_bytes = BOX_NEVER };
+        int pair[2];
+
+        (void)snprintf(what.key, sizeof what.key, "%s", key);
+        memcpy(bytes, &wire, sizeof wire);
+        memcpy(bytes + sizeof wire, "echo\0a\033b\0/", wire.strings_len);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+        exec_start(&b, &what, bytes, sizeof wire + wire.strings_len, pair[0]);
+        return pair[1];
+}
+
+static struct wire_exec
+heard(int ret_fds[3])
+{
+        static _Alignas(8) unsigned char body[512];
+        struct wire_message m;
+        struct wire_exec wire;
+
+        assert_int_equal(wire_receive(guest, 0, &m, body, sizeof body), 1);
+        assert_int_equal(m.kind, WIRE_EXEC);
+        assert_int_equal(m.fd_count, 3);
+        memcpy(&wire, body, sizeof wire);
+        for (int i = 0; i < 3; i++)
+                ret_fds[i] = m.fds[i];
+        return wire;
+}
+
+static void
+let_go(const int fds[3])
+{
+        for (int i = 0; i < 3; i++)
+                (void)close(fds[i]);
+}
+
+static void
+ended(uint32_t number, int code, int status)
+{
+        exec_ended(exec_find(&b, number), &(struct wire_exec_ended){ .exec = number, .code = code, .status = status });
+}
+
+/* Reads frames until the end and gives it; text gathers both streams. */
+static struct channel_end
+end_of(int channel, char *text, size_t room)
+{
+        struct channel_frame head;
+        struct channel_end end = { .word = OUTCOME_MAX };
+        unsigned char body[4096];
+        size_t used = 0;
+
+        while (recv(channel, &head, sizeof head, MSG_WAITALL | MSG_DONTWAIT) == (ssize_t)sizeof head) {
+                assert_true(head.len <= sizeof body);
+                assert_int_equal(recv(channel, body, head.len, MSG_WAITALL | MSG_DONTWAIT), head.len);
+                if (head.kind == CHANNEL_END)
+                        memcpy(&end, body, sizeof end);
+                else if (head.kind != CHANNEL_STARTED && used + head.len < room) {
+                        memcpy(text + used, body, head.len);
+                        used += head.len;
+                }
+        }
+        text[used] = '\0';
+        (void)close(channel);
+        return end;
+}
+
+static const struct { const char *what; int code, status; uint32_t killed, word; int exit_code, signal; } ends[] = {
+        { "by itself", CLD_EXITED, 3, UINT32_MAX, OUTCOME_EXITED, 3, 0 },
+        { "by a signal", CLD_KILLED, 15, UINT32_MAX, OUTCOME_SIGNALED, -1, 15 },
+        { "with a core", CLD_DUMPED, 11, UINT32_MAX, OUTCOME_SIGNALED, -1, 11 },
+        { "killed on request", CLD_KILLED, 9, OUTCOME_KILLED, OUTCOME_KILLED, -1, 0 },
+        { "out of time", CLD_KILLED, 9, OUTCOME_TIMED_OUT, OUTCOME_TIMED_OUT, -1, 0 },
+        { "ended by itself while it was killed", CLD_EXITED, 0, OUTCOME_CPU_LIMIT, OUTCOME_CPU_LIMIT, -1, 0 },
+};
+
+static void
+each_end_has_one_word(void **state)
+{
+        char text[64];
+
+        (void)state;
+        for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+                uint32_t number = (uint32_t)i + 1;
+                int channel = ask(number, 0, ""), fds[3];
+                struct channel_end end;
+                struct wire_exec wire = heard(fds);
+
+                assert_true(wire.exec == number && (wire.flags & WIRE_EXEC_TREE) != 0);
+                exec_started(exec_find(&b, number), 77, -1);
+                assert_int_equal(write(fds[1], "out", 3), 3);
+                assert_int_equal(write(fds[2], "err", 3), 3);
+                if (ends[i].killed != UINT32_MAX) {
+                        static _Alignas(8) unsigned char body[64];
+                        struct wire_message m;
+
+                        exec_kill(exec_find(&b, number), ends[i].killed);
+                        assert_int_equal(wire_receive(guest, 0, &m, body, sizeof body), 1);
+                        assert_int_equal(m.kind, WIRE_KILL_TREE);
+                }
+                ended(number, ends[i].code, ends[i].status);
+                end = end_of(channel, text, sizeof text);
+                assert_string_equal(text, "outerr");
+                if (end.word != ends[i].word || end.exit_code != ends[i].exit_code || end.signal != ends[i].signal)
+                        fail_msg("%s: %u, %d, %d", ends[i].what, end.word, end.exit_code, end.signal);
+                assert_true(end.stdout_bytes == 3 && end.stderr_bytes == 3 && end.dropped_bytes == 0);
+                let_go(fds);
+        }
+        assert_int_equal(b.running, 0);
+        assert_int_equal(b.starting, 0);
+        assert_int_equal(b.journal.len, (1 + 2 * sizeof ends / sizeof *ends) * sizeof(struct box_journal));
+}
+
+static void
+a_key_that_was_used_starts_nothing(void **state)
+{
+        int first = ask(1, 0, "again"), second, fds[3];
+        char text[64];
+        unsigned char none[16];
+        struct wire_message m;
+
+        (void)state;
+        (void)heard(fds);
+        second = ask(2, 0, "again");
+        assert_int_equal(wire_receive(guest, 0, &m, none, sizeof none), -EAGAIN);
+        assert_null(exec_find(&b, 2));
+        exec_started(exec_find(&b, 1), 5, -1);
+        assert_int_equal(write(fds[1], "once", 4), 4);
+        ended(1, CLD_EXITED, 0);
+        assert_int_equal(end_of(first, text, sizeof text).word, OUTCOME_EXITED);
+        assert_int_equal(end_of(second, text, sizeof text).word, OUTCOME_EXITED);
+        assert_string_equal(text, "once");
+        assert_int_equal(end_of(ask(3, 0, "again"), text, sizeof text).word, OUTCOME_EXITED);
+        assert_string_equal(text, "once");
+        let_go(fds);
+}
+
+static void
+a_number_that_is_taken_or_a_torn_message_is_refused(void **state)
+{
+        int first = ask(1, 0, ""), fds[3];
+        struct channel_frame head;
+        int second;
+
+        (void)state;
+        (void)heard(fds);
+        second = ask(1, 0, "");
+        assert_int_equal(recv(second, &head, sizeof head, MSG_DONTWAIT), sizeof head);
+        assert_int_equal(head.kind, CHANNEL_FAILED);
+        (void)close(second);
+        (void)close(first);
+        let_go(fds);
+}
+
+static void
+people_read_no_control_bytes(void **state)
+{
+        struct wire_box_listed listed;
+        int fds[3], channel = ask(1, BOX_EXEC_BACKGROUND, "");
+
+        (void)state;
+        (void)heard(fds);
+        exec_list(exec_find(&b, 1), &listed);
+        assert_string_equal(listed.command, "echo a?b");
+        assert_true(listed.state == BOX_EXEC_STARTING && listed.end.exit_code == -1);
+        (void)close(channel);
+        let_go(fds);
+}
+
+static void
+only_so_many_finished_ones_are_kept(void **state)
+{
+        char text[64];
+
+        (void)state;
+        for (uint32_t i = 1; i <= EXECS_KEPT_MAX + 20; i++) {
+                int fds[3], channel = ask(i, 0, "");
+
+                (void)heard(fds);
+                exec_started(exec_find(&b, i), 5, -1);
+                ended(i, CLD_EXITED, 0);
+                (void)end_of(channel, text, sizeof text);
+                let_go(fds);
+        }
+        assert_int_equal(b.kept, EXECS_KEPT_MAX);
+        assert_null(exec_find(&b, 20));
+        assert_non_null(exec_find(&b, 21));
+        assert_int_equal(b.oldest->number, 21);
+}
+
+static void
+a_quiet_one_is_forgotten_at_once(void **state)
+{
+        uint64_t len = b.journal.len;
+        int fds[3], channel = ask(1, BOX_EXEC_QUIET, "");
+        char text[8];
+
+        (void)state;
+        (void)heard(fds);
+        exec_started(exec_find(&b, 1), 5, -1);
+        ended(1, CLD_EXITED, 0);
+        assert_int_equal(end_of(channel, text, sizeof text).word, OUTCOME_EXITED);
+        assert_null(b.execs);
+        assert_int_equal(b.journal.len, len);
+        let_go(fds);
+}
+
+static void
+a_long_journal_is_written_anew_with_what_is_kept(void **state)
+{
+        char text[8];
+
+        (void)state;
+        for (uint32_t i = 1; i <= 4000; i++) {
+                int fds[3], channel = ask(i, 0, "");
+
+                (void)heard(fds);
+                exec_started(exec_find(&b, i), 5, -1);
+                ended(i, CLD_EXITED, 0);
+                (void)end_of(channel, text, sizeof text);
+                let_go(fds);
+                assert_true(b.journal.len <= JOURNAL_LONG + 2 * sizeof(struct box_journal));
+        }
+        assert_true(b.journal.len > EXECS_KEPT_MAX * sizeof(struct box_journal));
+}
+
+int
+main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(each_end_has_one_word, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_key_that_was_used_starts_nothing, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_number_that_is_taken_or_a_torn_message_is_refused, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(people_read_no_control_bytes, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(only_so_many_finished_ones_are_kept, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_quiet_one_is_forgotten_at_once, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_long_journal_is_written_anew_with_what_is_kept, set_up, tear_down),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

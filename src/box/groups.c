@@ -1,0 +1,270 @@
+/*
+ * box/groups.c - a control group of its own for every exec.
+ *
+ * Room: box (program). Touches: cgroup files beneath the box's own group.
+ */
+#include "box/groups.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { NAME_ROOM = 48, TEXT_ROOM = 1024, LOOKS = 4, KEPT_OPEN = 16 /* groups whose files stay open: as many as run at once, mostly */ };
+
+static int
+write_file(int directory, const char *name, const char *value)
+{
+        int fd = openat(directory, name, O_WRONLY | O_CLOEXEC);
+        int result = 0;
+
+        if (fd < 0)
+                return -errno;
+        if (write(fd, value, strlen(value)) < 0)
+                result = -errno;
+        (void)close(fd);
+        return result;
+}
+
+/* The number after `key ` in a file that is open, or UINT64_MAX. */
+static uint64_t
+read_key(int fd, const char *key)
+{
+        char text[TEXT_ROOM];
+        ssize_t len = fd >= 0 ? pread(fd, text, sizeof text - 1, 0) : -1;
+        size_t key_len = strlen(key);
+
+        if (len <= 0)
+                return UINT64_MAX;
+        text[len] = '\0';
+        for (const char *at = text; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
+                if (strncmp(at, key, key_len) == 0 && at[key_len] == ' ')
+                        return strtoull(at + key_len + 1, NULL, 10);
+        return UINT64_MAX;
+}
+
+static uint64_t
+read_key_of(int directory, const char *name, const char *key)
+{
+        int fd = directory >= 0 ? openat(directory, name, O_RDONLY | O_CLOEXEC) : -1;
+        uint64_t value = read_key(fd, key);
+
+        if (fd >= 0)
+                (void)close(fd);
+        return value;
+}
+
+static const char *
+name_of(char name[NAME_ROOM], const struct group *of, const char *file)
+{
+        (void)snprintf(name, NAME_ROOM, "g%u%s%s", of->number, file[0] != '\0' ? "/" : "", file);
+        return name;
+}
+
+int
+groups_open(struct groups *g, int take_root)
+{
+        int result = 0;
+
+        *g = (struct groups){ .root = take_root, .work = -1, .events = -1 };
+        if (take_root < 0)
+                return -ENOENT;
+        if (mkdirat(take_root, "work", 0755) < 0 && errno != EEXIST)
+                result = -errno;
+        if (result == 0 && (g->work = openat(take_root, "work", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
+                result = -errno;
+        /* Without cgroup.kill (before 5.14) a tree is killed by pid 1, and a group would only be in its way. */
+        if (result == 0 && faccessat(g->work, "cgroup.kill", W_OK, 0) < 0)
+                result = -errno;
+        if (result < 0) {
+                if (g->work >= 0)
+                        (void)close(g->work);
+                g->work = -1;
+                return result;
+        }
+        g->events = openat(g->work, "cgroup.events", O_RDONLY | O_CLOEXEC);
+        g->can_freeze = g->events >= 0 && faccessat(g->work, "cgroup.freeze", W_OK, 0) == 0;
+        return 0;
+}
+
+static void
+free_all(struct group *first)
+{
+        while (first) {
+                struct group *next = first->next;
+
+                const int fds[] = { first->members, first->events, first->used };
+
+                for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
+                        if (fds[i] >= 0)
+                                (void)close(fds[i]);
+                free(first);
+                first = next;
+        }
+}
+
+void
+groups_fini(struct groups *g)
+{
+        const int fds[] = { g->root, g->work, g->events };
+
+        for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
+                if (fds[i] >= 0)
+                        (void)close(fds[i]);
+        free_all(g->idle);
+        free_all(g->left);
+        *g = (struct groups){ .root = -1, .work = -1, .events = -1 };
+}
+
+int
+groups_is_empty(const struct groups *g, const struct group *of)
+{
+        char name[NAME_ROOM];
+
+        if (of->events >= 0)
+                return read_key(of->events, "populated") == 0;
+        return read_key_of(g->work, name_of(name, of, "cgroup.events"), "populated") == 0;
+}
+
+/* A few of those that were left are looked at for every new one: the cost does not grow with their number, until there may be no other. */
+static struct group *
+take_left(struct groups *g)
+{
+        struct group **at = &g->left;
+
+        for (unsigned looks = g->made < GROUPS_MAX ? LOOKS : GROUPS_MAX; *at && looks > 0; looks--) {
+                struct group *one = *at;
+
+                if (groups_is_empty(g, one)) {
+                        *at = one->next;
+                        return one;
+                }
+                at = &one->next;
+        }
+        return NULL;
+}
+
+static struct group *
+make(struct groups *g)
+{
+        struct group *one = g->made < GROUPS_MAX ? malloc(sizeof *one) : NULL;
+        char name[NAME_ROOM];
+
+        if (!one)
+                return NULL;
+        *one = (struct group){ .number = g->made, .events = -1, .used = -1 };
+        if (mkdirat(g->work, name_of(name, one, ""), 0755) < 0 && errno != EEXIST) {
+                free(one);
+                return NULL;
+        }
+        one->members = openat(g->work, name_of(name, one, "cgroup.procs"), O_WRONLY | O_CLOEXEC);
+        if (one->number < KEPT_OPEN) {
+                one->events = openat(g->work, name_of(name, one, "cgroup.events"), O_RDONLY | O_CLOEXEC);
+                one->used = openat(g->work, name_of(name, one, "cpu.stat"), O_RDONLY | O_CLOEXEC);
+        }
+        g->made++;
+        return one;
+}
+
+/* What it has used by now is not the next one's. */
+static void
+settle(struct group *one)
+{
+        one->cpu_before_us = one->cpu_seen_us;
+}
+
+struct group *
+groups_take(struct groups *g)
+{
+        struct group *one = g->idle;
+
+        if (g->work < 0)
+                return NULL;
+        if (one)
+                g->idle = one->next;
+        else if ((one = take_left(g)) != NULL) {
+                (void)groups_cpu_us(g, one);
+                settle(one);
+        } else if ((one = make(g)) == NULL)
+                return NULL;
+        one->next = NULL;
+        return one;
+}
+
+int
+groups_give_empty(struct groups *g, struct group *of)
+{
+        if (!groups_is_empty(g, of))
+                return 0;
+        (void)groups_cpu_us(g, of);
+        groups_give_settled(g, of);
+        return 1;
+}
+
+void
+groups_give_settled(struct groups *g, struct group *take)
+{
+        settle(take);
+        take->next = g->idle;
+        g->idle = take;
+}
+
+void
+groups_give(struct groups *g, struct group *take)
+{
+        struct group **list = &g->left;
+
+        if (groups_give_empty(g, take))
+                return;
+        while (*list)                          /* at the end: the oldest is the likeliest to be empty by now */
+                list = &(*list)->next;
+        take->next = NULL;
+        *list = take;
+}
+
+int
+groups_kill(const struct groups *g, const struct group *of)
+{
+        char name[NAME_ROOM];
+
+        return write_file(g->work, name_of(name, of, "cgroup.kill"), "1");
+}
+
+int
+groups_kill_all(const struct groups *g)
+{
+        return g->work < 0 ? -ENOENT : write_file(g->work, "cgroup.kill", "1");
+}
+
+uint64_t
+groups_cpu_us(const struct groups *g, struct group *of)
+{
+        char name[NAME_ROOM];
+        uint64_t used = of->used >= 0 ? read_key(of->used, "usage_usec") : read_key_of(g->work, name_of(name, of, "cpu.stat"), "usage_usec");
+
+        of->cpu_seen_us = used == UINT64_MAX ? 0 : used;
+        return used == UINT64_MAX || used < of->cpu_before_us ? used : used - of->cpu_before_us;
+}
+
+uint64_t
+groups_box_cpu_us(const struct groups *g)
+{
+        return read_key_of(g->root, "cpu.stat", "usage_usec");
+}
+
+int
+groups_freeze(const struct groups *g, int is_wanted)
+{
+        return g->can_freeze ? write_file(g->work, "cgroup.freeze", is_wanted ? "1" : "0") : -ENOTSUP;
+}
+
+int
+groups_is_frozen(const struct groups *g)
+{
+        uint64_t value = read_key(g->events, "frozen");
+
+        return value == UINT64_MAX ? -EIO : value != 0;
+}

@@ -1,0 +1,191 @@
+/*
+ * box/limits.c - what ends an exec or the box: moments, CPU time, memory, free space.
+ *
+ * Room: box (program). Touches: clock, counters of the box's groups, file systems (looking).
+ * Theory: one timer an exec, set to the next moment anything about it could be true. A box in which nothing runs has at most one timer,
+ * its last moment.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "box/state.h"
+#include "event/outcome.h"
+
+enum { FLOOR_LOOK_MS = 250, CPU_LOOK_MIN_MS = 2, TEXT_ROOM = 512 };
+
+static uint64_t
+earlier(uint64_t a, uint64_t b)
+{
+        return a < b ? a : b;
+}
+
+static uint64_t
+after(uint64_t moment, uint64_t span)
+{
+        return span > BOX_NEVER - moment ? BOX_NEVER : moment + span;
+}
+
+/* -- an exec ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t
+span_ends(const struct exec *x)
+{
+        if (x->timeout_ms == BOX_NEVER || x->box->is_freezing)
+                return BOX_NEVER;              /* set anew when it is thawed */
+        return after(after(x->begun_ms, x->timeout_ms), box_frozen_ms(x->box) - x->frozen_before_ms);
+}
+
+/* The earliest moment at which it could have used it all: every processor busy with it. */
+static uint64_t
+next_cpu_look(const struct exec *x, uint64_t now, unsigned *ret_is_used)
+{
+        uint64_t used = x->cpu_ms != BOX_NEVER && x->group ? groups_cpu_us(&x->box->groups, x->group) : BOX_NEVER;
+        uint64_t left;
+
+        *ret_is_used = 0;
+        if (used == BOX_NEVER)
+                return BOX_NEVER;
+        *ret_is_used = used / 1000 >= x->cpu_ms;
+        left = *ret_is_used ? 0 : (x->cpu_ms - used / 1000) / (x->box->begin.cpu_count > 0 ? x->box->begin.cpu_count : 1);
+        return now + (left < CPU_LOOK_MIN_MS ? CPU_LOOK_MIN_MS : left);
+}
+
+static void
+look(struct loop_timer *t)
+{
+        struct exec *x = box_holder(t, struct exec, timer);
+        uint64_t now = loop_now_ms(), cpu;
+        unsigned is_used;
+
+        if (x->is_over)
+                return;
+        cpu = next_cpu_look(x, now, &is_used);
+        if (now >= x->deadline_ms || now >= span_ends(x))
+                exec_kill(x, OUTCOME_TIMED_OUT);
+        else if (is_used)
+                exec_kill(x, OUTCOME_CPU_LIMIT);
+        else
+                (void)loop_timer_set(x->box->loop, t, earlier(earlier(x->deadline_ms, span_ends(x)), cpu), look);
+}
+
+void
+limits_watch(struct exec *x)
+{
+        unsigned is_used;
+        uint64_t due = earlier(earlier(x->deadline_ms, span_ends(x)), next_cpu_look(x, loop_now_ms(), &is_used));
+
+        if (!x->is_over && x->is_sent)
+                (void)loop_timer_set(x->box->loop, &x->timer, due, look);
+}
+
+/* -- the box ------------------------------------------------------------------------------------------------------ */
+
+static void
+last_moment(struct loop_timer *t)
+{
+        struct box *b = box_holder(t, struct box, deadline);
+
+        if (loop_now_ms() >= b->begin.deadline_ms)
+                box_end(b, BOX_GONE_DEADLINE);
+        else
+                limits_deadline(b, b->begin.deadline_ms);
+}
+
+void
+limits_deadline(struct box *b, uint64_t deadline_ms)
+{
+        b->begin.deadline_ms = deadline_ms;
+        if (b->state < BOX_ENDING)
+                (void)loop_timer_set(b->loop, &b->deadline, deadline_ms, last_moment);
+}
+
+/* Bytes that stay free: the floor, or a fiftieth of a small file system. */
+static int
+is_below_floor(const struct box *b, int fd)
+{
+        struct statvfs fs;
+        uint64_t part, floor = b->begin.floor_mb << 20;
+
+        if (fstatvfs(fd, &fs) < 0)
+                return 0;
+        part = (uint64_t)fs.f_blocks * fs.f_frsize / 50;
+        return (uint64_t)fs.f_bavail * fs.f_frsize < earlier(part, floor);
+}
+
+static void
+look_at_floor(struct loop_timer *t)
+{
+        struct box *b = box_holder(t, struct box, floor);
+
+        if (b->state != BOX_RUNNING || b->running + b->starting == 0)
+                return;
+        for (size_t i = 0; i < b->floor_count; i++)
+                if (is_below_floor(b, b->floors[i])) {
+                        box_end(b, BOX_GONE_POLICY);
+                        return;
+                }
+        (void)loop_timer_set(b->loop, t, loop_now_ms() + FLOOR_LOOK_MS, look_at_floor);
+}
+
+void
+limits_floor(struct box *b)
+{
+        if (b->floor_count > 0 && b->floor.index == 0)
+                (void)loop_timer_set(b->loop, &b->floor, loop_now_ms() + FLOOR_LOOK_MS, look_at_floor);
+}
+
+/* The number after `key `, or the whole file's with ""; UINT64_MAX where there is none. */
+static uint64_t
+read_counter(int fd, const char *key)
+{
+        char text[TEXT_ROOM];
+        ssize_t len = fd >= 0 ? pread(fd, text, sizeof text - 1, 0) : -1;
+        const char *at = text;
+
+        if (len <= 0)
+                return UINT64_MAX;
+        text[len] = '\0';
+        while (key[0] != '\0' && (strncmp(at, key, strlen(key)) != 0 || at[strlen(key)] != ' ')) {
+                at = strchr(at, '\n');
+                if (!at)
+                        return UINT64_MAX;
+                at++;
+        }
+        at += key[0] != '\0' ? strlen(key) + 1 : 0;
+        return *at >= '0' && *at <= '9' ? strtoull(at, NULL, 10) : UINT64_MAX;
+}
+
+/* Counters come without a word of what they count: their text tells. Takes the descriptor. */
+void
+limits_take_counter(struct box *b, int take_fd)
+{
+        if (b->oom_counter < 0 && read_counter(take_fd, "oom_kill") != UINT64_MAX) {
+                b->oom_counter = take_fd;
+        } else if (b->cpu_counter < 0 && (read_counter(take_fd, "usage_usec") != UINT64_MAX || read_counter(take_fd, "") != UINT64_MAX)) {
+                b->cpu_is_stat = read_counter(take_fd, "") == UINT64_MAX;
+                b->cpu_counter = take_fd;
+        } else {
+                (void)close(take_fd);
+        }
+}
+
+uint64_t
+limits_oom_kills(const struct box *b)
+{
+        uint64_t kills = read_counter(b->oom_counter, "oom_kill");
+
+        return kills == UINT64_MAX ? 0 : kills;
+}
+
+uint64_t
+limits_cpu_ns(const struct box *b)
+{
+        uint64_t used = groups_box_cpu_us(&b->groups);
+
+        if (used != UINT64_MAX)
+                return used * 1000;
+        used = read_counter(b->cpu_counter, b->cpu_is_stat ? "usage_usec" : "");
+        return used == UINT64_MAX ? 0 : b->cpu_is_stat ? used * 1000 : used;
+}

@@ -1,0 +1,280 @@
+/*
+ * box/output.c - what a command prints, from its pipe (or terminal) into its log.
+ *
+ * Room: box (program). Touches: fd.
+ * Theory: a pipe is read whenever it has something, so nobody who prints ever waits for a reader; the log forgets what no longer fits. Only for
+ * readers who asked to lose nothing the reading pauses while one of them is a whole log behind. After the command's end the
+ * pipe is still emptied, into nothing, so that what the command left running does not block on it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "box/state.h"
+
+enum { PIPE_LEN = 1 << 20, PIPE_FIRST = 64 * 1024, TERMINAL_MOST = 256 * 1024, NOTHING_ROOM = 16 * 1024, FEW = 256, PAUSE_MS = 10 };
+
+uint64_t
+output_bytes(const struct output *o)
+{
+        return o->log.end + o->left + o->beyond;
+}
+
+void
+output_close(struct output *o)
+{
+        struct exec *x = o->exec;
+
+        if (o->fd < 0)
+                return;
+        if ((x->wire_flags & WIRE_EXEC_TTY) != 0)
+                loop_watch_remove(&o->watch);  /* standard input has the terminal open too */
+        else
+                loop_watch_forget(&o->watch);
+        (void)close(o->fd);
+        o->fd = -1;
+        o->left = 0;
+        if (x->lingers != 0 && x->out[0].fd < 0 && x->out[1].fd < 0) {
+                x->lingers = 0;
+                x->box->lingering--;
+        }
+}
+
+/* How many bytes may be read without taking one from a reader who must lose none. */
+static size_t
+allowed(const struct output *o)
+{
+        int stream = o == &o->exec->out[1];
+        size_t most = CHUNK;
+
+        for (const struct channel *c = o->exec->channels; c; c = c->next)
+                if (c->is_lossless) {
+                        size_t room = log_free_behind(&o->log, c->at[stream]);
+
+                        most = room < most ? room : most;
+                }
+        return most;
+}
+
+/* A log grows, and forgets, for what it gives room to: so it is asked for as much as will come, and no more. 0: it cannot be known. */
+static size_t
+expected(const struct output *o, size_t most)
+{
+        int waiting = 0;
+
+        if (o->log.room - (size_t)(o->log.end - o->log.first) >= most)
+                return most;
+        if (ioctl(o->fd, FIONREAD, &waiting) < 0 || waiting <= 0)
+                return 0;
+        return (size_t)waiting < most ? (size_t)waiting : most;
+}
+
+/* A pipe that is found full again and again belongs to someone with much to say. A wish: there is a limit for each user. */
+static void
+widen(struct output *o, size_t got)
+{
+        if (got >= PIPE_FIRST && o->is_full_twice < 2 && ++o->is_full_twice == 2)
+                (void)fcntl(o->fd, F_SETPIPE_SZ, PIPE_LEN);
+}
+
+static ssize_t
+read_into_nothing(struct output *o, size_t most)
+{
+        unsigned char nothing[NOTHING_ROOM];
+        ssize_t got = read(o->fd, nothing, most < sizeof nothing ? most : sizeof nothing);
+
+        return got < 0 ? -errno : got;
+}
+
+/* The end, most likely; a few bytes, if some came just now. */
+static ssize_t
+read_few(struct output *o, size_t most)
+{
+        unsigned char few[FEW];
+        struct iovec pieces[2];
+        ssize_t got = read(o->fd, few, most < sizeof few ? most : sizeof few);
+        size_t at = 0;
+
+        if (got <= 0)
+                return got < 0 ? -errno : 0;
+        while (at < (size_t)got) {
+                size_t len = log_space(&o->log, (size_t)got - at, pieces) > 0 ? pieces[0].iov_len : 0;
+
+                if (len == 0) {
+                        o->beyond += (uint64_t)got - at;
+                        break;
+                }
+                memcpy(pieces[0].iov_base, few + at, len);
+                log_commit(&o->log, len);
+                at += len;
+        }
+        return got;
+}
+
+static ssize_t
+read_much(struct output *o, size_t want)
+{
+        struct iovec pieces[2];
+        int count = log_space(&o->log, want, pieces);
+        ssize_t got;
+
+        if (count == 0) {                              /* no memory: it is counted, at least */
+                got = read_into_nothing(o, want);
+                o->beyond += got > 0 ? (uint64_t)got : 0;
+                return got;
+        }
+        got = readv(o->fd, pieces, count);
+        if (got < 0)
+                return -errno;
+        log_commit(&o->log, (size_t)got);
+        widen(o, (size_t)got);
+        return got;
+}
+
+/* Bytes read, 0 at the end, -errno. */
+static ssize_t
+read_some(struct output *o, size_t most)
+{
+        struct exec *x = o->exec;
+        size_t want;
+        ssize_t got;
+
+        if (x->budget == 0) {
+                got = read_into_nothing(o, NOTHING_ROOM);
+                o->beyond += got > 0 ? (uint64_t)got : 0;
+                return got;
+        }
+        most = x->budget < most ? (size_t)x->budget : most;
+        want = expected(o, most);
+        got = want > 0 ? read_much(o, want) : read_few(o, most);
+        if (got > 0 && x->budget != BOX_NEVER)
+                x->budget -= (uint64_t)got;
+        return got == -EIO ? 0 : got;                  /* a terminal nobody has open any more */
+}
+
+/* Nobody reads what one of the left-behind prints: it may not cost more than it is worth. Each read is paid for with a pause, however little
+ * it brought: who prints line by line would wake us for every line otherwise. */
+static void
+resume(struct loop_timer *t)
+{
+        struct exec *x = box_holder(t, struct exec, timer);
+
+        for (int i = 0; i < 2; i++)
+                output_watch(&x->out[i]);
+}
+
+static void
+pause_reading(struct output *o)
+{
+        struct exec *x = o->exec;
+
+        loop_watch_remove(&o->watch);
+        if (x->timer.index == 0)               /* after the end it has no other use */
+                (void)loop_timer_set(x->box->loop, &x->timer, loop_now_ms() + PAUSE_MS, resume);
+}
+
+static void
+read_rest(struct output *o)
+{
+        size_t most = allowed(o);
+        ssize_t got = o->left == 0 ? read_into_nothing(o, NOTHING_ROOM) : most > 0 ? read_some(o, most < o->left ? most : (size_t)o->left) : -EAGAIN;
+
+        if (o->left > 0 && got > 0)
+                o->left -= (uint64_t)got < o->left ? (uint64_t)got : o->left;
+        if (got == 0 || (got < 0 && got != -EAGAIN && got != -EINTR))
+                output_close(o);
+        else if (o->left == 0 && got > 0)
+                pause_reading(o);
+}
+
+static void
+ready(struct loop_watch *w, uint32_t events)
+{
+        struct output *o = box_holder(w, struct output, watch);
+        struct exec *x = o->exec;
+        size_t most;
+        ssize_t got;
+
+        (void)events;
+        if (x->is_over) {
+                unsigned was_left = o->left > 0;
+
+                read_rest(o);
+                if (was_left)
+                        channel_push_all(x);   /* may be the end of it */
+                return;
+        }
+        most = allowed(o);
+        got = most > 0 ? read_some(o, most) : -EAGAIN;
+        if (got == 0 || (got < 0 && got != -EAGAIN && got != -EINTR)) {
+                output_close(o);
+                return;
+        }
+        if (got > 0)
+                channel_push_all(x);
+        output_watch(o);
+}
+
+void
+output_watch(struct output *o)
+{
+        unsigned is_wanted = o->fd >= 0 && ((o->exec->is_over && o->left == 0) || allowed(o) > 0);
+
+        if (is_wanted && o->watch.loop == NULL)
+                (void)loop_watch_add(o->exec->box->loop, &o->watch, o->fd, EPOLLIN, ready);
+        else if (!is_wanted)
+                loop_watch_remove(&o->watch);
+}
+
+int
+output_open(struct output *o, struct exec *x, int take_fd)
+{
+        int result = loop_watch_add(x->box->loop, &o->watch, take_fd, EPOLLIN, ready);
+
+        if (result < 0)
+                (void)close(take_fd);
+        else
+                o->fd = take_fd;
+        return result;
+}
+
+/* What lies in the pipe belongs to the command, as far as one can tell; what comes later does not. */
+static void
+finish(struct output *o)
+{
+        unsigned is_terminal = (o->exec->wire_flags & WIRE_EXEC_TTY) != 0;
+        int waiting = 0;
+        ssize_t got = 1;
+
+        if (o->fd < 0)
+                return;
+        if (!is_terminal && ioctl(o->fd, FIONREAD, &waiting) < 0)
+                waiting = 0;
+        o->left = is_terminal ? TERMINAL_MOST : (uint64_t)waiting;     /* a terminal is read to its end: it cannot say how much it holds */
+        while (o->left > 0 && got > 0) {
+                size_t most = is_terminal ? CHUNK : allowed(o);
+
+                got = most > 0 ? read_some(o, most < o->left ? most : (size_t)o->left) : 0;
+                o->left -= got <= 0 ? 0 : (uint64_t)got < o->left ? (uint64_t)got : o->left;
+                if (most == 0)
+                        break;
+        }
+        if (is_terminal || got < 0 || allowed(o) > 0)
+                o->left = 0;
+        if (is_terminal || (o->exec->is_alone && o->left == 0))
+                output_close(o);
+        else
+                output_watch(o);
+}
+
+void
+output_finish(struct exec *x)
+{
+        for (int i = 0; i < 2; i++)
+                finish(&x->out[i]);
+}

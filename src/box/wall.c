@@ -1,0 +1,209 @@
+/*
+ * box/wall.c - the wall of a sandbox, kept while gates and keepers come and go.
+ *
+ * Room: box (program). Touches: fd, the directories of its groups (looking only).
+ * Theory: what holds of a wall is hold/hold.h's; here it is on the loop. Whose connection was refused is told by the group that the socket was made in: each exec
+ * has one of its own, and the inode of a group's directory is the id that the kernel tells. A group is used again, so the moment must fit too. Where there are no
+ * groups it was the one exec that ran at that moment; where several did, nobody is blamed. What the gate told before a command's end is heard before that is told.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "box/state.h"
+
+enum { PROTOCOL = 3, NAME_ROOM = 16, HEAR_MAX = 8 };
+
+static int
+ask_guest(void *data, const struct wire_wall_listen *wanted)
+{
+        struct box *b = data;
+
+        if (!b->has_guest)
+                return -EPIPE;
+        box_say_guest(b, WIRE_WALL_LISTEN, wanted, sizeof *wanted, NULL, 0);
+        return 0;
+}
+
+/* Had it begun at that moment, and does it run, or did it then? */
+static bool
+ran_at(const struct exec *x, uint64_t at_ms)
+{
+        return (x->flags & BOX_EXEC_QUIET) == 0 && x->is_sent && x->begun_ms <= at_ms && (!x->is_over || x->started_ms + x->end.duration_ms >= at_ms);
+}
+
+static bool
+is_group_of(const struct box *b, const struct exec *x, uint64_t cgroup)
+{
+        char name[NAME_ROOM];
+        struct stat found;
+
+        if (!x->group)
+                return false;
+        (void)snprintf(name, sizeof name, "g%u", x->group->number);
+        return fstatat(b->groups.work, name, &found, AT_SYMLINK_NOFOLLOW) == 0 && found.st_ino == cgroup;
+}
+
+static uint32_t
+find_exec(void *data, const struct wire_wall_denied *d)
+{
+        const struct box *b = data;
+        uint32_t alone = 0, count = 0;
+
+        for (const struct exec *x = b->execs; x; x = x->next) {
+                if (b->groups.work >= 0) {
+                        if (d->cgroup != 0 && (x->flags & BOX_EXEC_QUIET) == 0 && x->begun_ms <= d->at_ms && is_group_of(b, x, d->cgroup))
+                                return x->number;
+                } else if (ran_at(x, d->at_ms)) {
+                        alone = x->number;
+                        count++;
+                }
+        }
+        return count == 1 ? alone : 0;
+}
+
+void
+wall_init(struct box *b)
+{
+        b->link.fd = -1;
+        b->wall.link = -1;
+        b->wall.ask = ask_guest;
+        b->wall.find_exec = find_exec;
+        b->wall.data = b;
+}
+
+int
+wall_hear(struct box *b, struct wire_message *m, const void *body)
+{
+        struct wire_wall_listened answer;
+
+        if (m->kind == WIRE_WALL)
+                return hold_take(&b->wall, m, body);
+        if (m->len != sizeof answer)
+                return -EPROTO;
+        memcpy(&answer, body, sizeof answer);
+        hold_listened(&b->wall, m, &answer);
+        return 0;
+}
+
+/* -- what was refused ------------------------------------------------------------------------------------------- */
+
+static void
+fill(const struct box *b, uint64_t number, struct wire_box_denied *ret)
+{
+        const struct hold_denial *d = &b->wall.denials[(number - 1) % HOLD_DENIALS_MAX];
+
+        *ret = (struct wire_box_denied){ .number = d->number, .exec = d->exec, .d = d->d };
+}
+
+static uint64_t
+oldest(const struct box *b)
+{
+        return b->wall.denied > HOLD_DENIALS_MAX ? b->wall.denied - HOLD_DENIALS_MAX + 1 : 1;
+}
+
+void
+wall_say_denials(struct keeper *k)
+{
+        struct wire_box_denied denied;
+
+        for (uint64_t n = oldest(k->box); n <= k->box->wall.denied && k->box->protocol >= PROTOCOL; n++) {
+                fill(k->box, n, &denied);
+                keeper_say(k, WIRE_BOX_DENIED, &denied, sizeof denied);
+        }
+}
+
+static void
+say_news(struct box *b)
+{
+        struct wire_box_denied denied;
+        uint64_t n = b->said_denials < oldest(b) ? oldest(b) : b->said_denials;
+
+        for (; n <= b->wall.denied; n++) {
+                fill(b, n, &denied);
+                if (n != b->said_denials || denied.d.count != b->said_count)
+                        keeper_say_all(b, WIRE_BOX_DENIED, &denied, sizeof denied);
+                b->said_denials = n;
+                b->said_count = denied.d.count;
+        }
+}
+
+/* -- the link --------------------------------------------------------------------------------------------------- */
+
+static uint32_t
+events_of(const struct box *b)
+{
+        return EPOLLIN | ((hold_events(&b->wall) & POLLOUT) != 0 ? EPOLLOUT : 0u);
+}
+
+static void
+hear(struct box *b)
+{
+        int result = hold_hear(&b->wall);
+
+        say_news(b);
+        if (result < 0)
+                loop_watch_forget(&b->link);           /* it is closed: connections wait in their queues for the next gate */
+        else
+                (void)loop_watch_change(&b->link, events_of(b));
+}
+
+static void
+link_ready(struct loop_watch *w, uint32_t events)
+{
+        (void)events;
+        hear(box_holder(w, struct box, link));
+}
+
+/* Once may not be all of it; a payload that makes denials as fast as they are heard holds nobody up. */
+uint32_t
+wall_denied(struct box *b, const struct exec *x)
+{
+        struct pollfd link = { .events = POLLIN };
+        uint64_t count = 0;
+
+        if (b->wall.socket_count == 0)
+                return 0;
+        for (int i = 0; i < HEAR_MAX && (link.fd = b->wall.link) >= 0 && poll(&link, 1, 0) > 0; i++)
+                hear(b);
+        for (uint64_t n = oldest(b); n <= b->wall.denied; n++)
+                if (b->wall.denials[(n - 1) % HOLD_DENIALS_MAX].exec == x->number)
+                        count += b->wall.denials[(n - 1) % HOLD_DENIALS_MAX].d.count;
+        return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+}
+
+/* The message is too wide for the queue: it goes now, or he asks again. */
+void
+wall_hand_out(struct keeper *k)
+{
+        struct box *b = k->box;
+        struct { struct wire_box_walled head; struct wall_listener listeners[HOLD_LISTENERS_MAX]; } told = { .head = { .sys = ENOENT } };
+        int fds[HOLD_FDS_MAX + 1];
+        size_t fd_count, count = 0;
+        int result = b->wall.socket_count == 0 || b->state >= BOX_ENDING ? -ENOENT : k->queue.first ? -EAGAIN : 0;
+
+        if (b->protocol < PROTOCOL)
+                return;
+        if (result == 0) {
+                loop_watch_remove(&b->link);
+                result = hold_link(&b->wall, fds, &fd_count, told.listeners, &count);
+        }
+        if (result == 0) {
+                told.head = (struct wire_box_walled){ 0, (uint16_t)count, (uint16_t)(b->wall.is_routed ? hold_stock(&b->wall) + 1 : 0) };
+                result = wire_send(k->queue.fd, WIRE_BOX_WALLED, &told, sizeof told.head + count * sizeof *told.listeners, fds, fd_count);
+                (void)close(fds[0]);
+                if (result == 0)
+                        result = loop_watch_add(b->loop, &b->link, b->wall.link, events_of(b), link_ready);
+                if (result < 0)
+                        hold_unlink(&b->wall);
+        }
+        if (result == 0)
+                return;
+        told.head = (struct wire_box_walled){ .sys = -result };
+        keeper_say(k, WIRE_BOX_WALLED, &told.head, sizeof told.head);
+}

@@ -1,0 +1,357 @@
+/*
+ * cli/ask.c - what the commands share that speak to a daemon.
+ *
+ * Room: cli (joining, program). Touches: fd (standard streams), clock; the rest is libcarrel's.
+ */
+#include "cli/ask.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "cli/commands.h"
+#include "cli/finding_print.h"
+#include "text/utf8.h"
+
+/* -- the call -------------------------------------------------------------------------------------------------- */
+
+int
+ask_read(struct ask *a, int argc, char **argv, const struct option_row *rows, size_t row_count, size_t words_min, size_t words_max,
+         const char *what, struct error *e)
+{
+        if (options_read(argc, argv, rows, row_count, a->words, words_max, &a->word_count, e) < 0)
+                return -1;
+        if (a->word_count >= words_min)
+                return 0;
+        (void)fail(e, ERROR_INVALID_ARGUMENT, "%.32s needs %s", argv[0], what);
+        error_hint(e, "For example: %s. `carrel %.32s --help` shows the rest.", command_find(argv[0])->example, argv[0]);
+        return -1;
+}
+
+int
+ask_open(struct ask *a)
+{
+        struct carrel_error e;
+
+        return carrel_open(a->state, &a->c, &e) < 0 ? ask_failed(a, NULL, &e) : 0;
+}
+
+int
+ask_close(struct ask *a, int status)
+{
+        carrel_close(a->c);
+        a->c = NULL;
+        return status;
+}
+
+int
+ask_wrong(const struct ask *a, const struct error *e)
+{
+        return print_failure(NULL, e, a->is_json);
+}
+
+int
+ask_failed(const struct ask *a, const char *file, const struct carrel_error *e)
+{
+        struct error own = { .code = error_code_find(e->code), .sys = e->sys, .line = e->line, .column = e->column };
+
+        if (own.code == ERROR_NONE)
+                own.code = ERROR_PROTOCOL;
+        (void)snprintf(own.path, sizeof own.path, "%s", e->path);
+        (void)snprintf(own.reason, sizeof own.reason, "%s", e->reason);
+        (void)snprintf(own.message, sizeof own.message, "%s", e->message);
+        (void)snprintf(own.hint, sizeof own.hint, "%s", e->hint);
+        return print_failure(e->line > 0 ? file : NULL, &own, a->is_json);
+}
+
+int
+ask_no_sandbox(const struct ask *a, const char *id)
+{
+        struct error e;
+
+        (void)fail_at(&e, ERROR_NOT_FOUND, "id", NULL, "there is no sandbox %.64s", id);
+        return ask_wrong(a, &e);
+}
+
+/* -- JSON ------------------------------------------------------------------------------------------------------ */
+
+static void
+member_uint(struct json_writer *w, const char *key, uint64_t value)
+{
+        json_key(w, key);
+        json_uint(w, value);
+}
+
+static void
+member_optional(struct json_writer *w, const char *key, const char *text)
+{
+        if (text)
+                json_member_text(w, key, text);
+}
+
+/* The caller's own JSON, looked into only to be printed again. */
+static void
+member_metadata(struct json_writer *w, const char *text)
+{
+        const struct node *root;
+        struct arena arena;
+        struct error e;
+
+        if (!text)
+                return;
+        arena_init(&arena, 16 << 20);
+        json_key(w, "metadata");
+        if (json_read(&arena, text, strlen(text), &text_limits_manifest, &root, &e) == 0)
+                json_node(w, root);
+        else
+                json_text(w, text);
+        arena_fini(&arena);
+}
+
+static void
+json_warnings(struct json_writer *w, const struct carrel_sandbox *s)
+{
+        json_key(w, "warnings");
+        json_open_list(w);
+        for (size_t i = 0; i < s->warning_count; i++) {
+                json_open_map(w);
+                json_member_text(w, "code", s->warnings[i].code);
+                json_member_text(w, "at", s->warnings[i].path);
+                json_member_text(w, "message", s->warnings[i].message);
+                if (s->warnings[i].line > 0) {
+                        member_uint(w, "line", s->warnings[i].line);
+                        member_uint(w, "column", s->warnings[i].column);
+                }
+                json_close_map(w);
+        }
+        json_close_list(w);
+}
+
+void
+json_sandbox(struct json_writer *w, const struct carrel_sandbox *s)
+{
+        json_open_map(w);
+        json_member_text(w, "id", s->id);
+        member_optional(w, "name", s->name);
+        json_member_text(w, "status", s->status);
+        member_uint(w, "created_at_ms", s->created_at_ms);
+        if (s->remaining_ms != CARREL_NONE)
+                member_uint(w, "timeout_ms", s->remaining_ms);
+        if (s->delete_at_ms != CARREL_NONE)
+                member_uint(w, "delete_at_ms", s->delete_at_ms);
+        member_optional(w, "owner", s->owner);
+        member_optional(w, "provider", s->provider);
+        member_optional(w, "runtime", s->runtime);
+        member_optional(w, "workspace", s->workspace);
+        member_optional(w, "cause", s->cause);
+        json_key(w, "ports");
+        json_open_list(w);
+        for (size_t i = 0; i < s->port_count; i++)
+                json_uint(w, s->ports[i]);
+        json_close_list(w);
+        json_member_bool(w, "read_only", s->is_read_only != 0);
+        member_metadata(w, s->metadata);
+        json_warnings(w, s);
+        json_close_map(w);
+}
+
+void
+json_denials(struct json_writer *w, const char *name, const struct carrel_denials *all)
+{
+        json_key(w, name);
+        json_open_list(w);
+        for (size_t i = 0; i < all->count; i++) {
+                const struct carrel_denial *d = &all->items[i];
+
+                json_open_map(w);
+                if (d->at_ms != 0)
+                        json_member_int(w, "at_ms", (int64_t)d->at_ms);
+                if (d->exec != 0)
+                        json_member_int(w, "exec", d->exec);
+                member_optional(w, "reason", d->reason);
+                member_optional(w, "host", d->host);
+                if (d->port != 0)
+                        json_member_int(w, "port", d->port);
+                member_optional(w, "address", d->address);
+                member_optional(w, "said", d->said);
+                json_member_int(w, "count", d->count);
+                member_optional(w, "message", d->message);
+                json_close_map(w);
+        }
+        json_close_list(w);
+}
+
+void
+json_exec(struct json_writer *w, const struct carrel_exec_info *x)
+{
+        json_open_map(w);
+        member_uint(w, "exec", x->exec);
+        member_optional(w, "command", x->command);
+        json_member_text(w, "state", x->state);
+        if (x->pid > 0)
+                json_member_int(w, "pid", x->pid);
+        member_optional(w, "task", x->task);
+        json_member_bool(w, "background", x->is_background != 0);
+        member_uint(w, "started_at_ms", x->started_at_ms);
+        if (x->has_end) {
+                json_member_text(w, "outcome", x->end.outcome);
+                json_member_int(w, "exit_code", x->end.exit_status);
+                if (x->end.signal > 0)
+                        json_member_int(w, "signal", x->end.signal);
+                member_uint(w, "duration_ms", x->end.duration_ms);
+                member_uint(w, "cpu_ms", x->end.cpu_ms);
+        }
+        member_uint(w, "stdout_bytes", x->end.stdout_bytes);
+        member_uint(w, "stderr_bytes", x->end.stderr_bytes);
+        member_uint(w, "dropped_bytes", x->end.dropped_bytes);
+        json_close_map(w);
+}
+
+/* -- for people ------------------------------------------------------------------------------------------------ */
+
+static void
+print_line(const char *label, const char *text)
+{
+        if (!text)
+                return;
+        (void)printf("%-10s ", label);
+        print_escaped(stdout, text, false);
+        (void)fputc('\n', stdout);
+}
+
+static void
+print_warnings(const struct carrel_sandbox *s)
+{
+        for (size_t i = 0; i < s->warning_count; i++) {
+                struct warning warning = { s->warnings[i].code, s->warnings[i].path, s->warnings[i].message, 0, 0, NULL };
+
+                print_warning(stderr, "carrel", &warning);
+        }
+}
+
+static void
+print_ports(const struct carrel_sandbox *s)
+{
+        if (s->port_count == 0)
+                return;
+        (void)printf("%-10s", "ports");
+        for (size_t i = 0; i < s->port_count; i++)
+                (void)printf(" %u", s->ports[i]);
+        (void)fputc('\n', stdout);
+}
+
+static void
+print_text(const struct carrel_sandbox *s)
+{
+        char age[SPAN_TEXT], left[SPAN_TEXT];
+
+        print_line("id", s->id);
+        print_line("name", s->name);
+        print_line("status", s->status);
+        print_line("cause", s->cause);
+        print_line("provider", s->provider);
+        print_line("runtime", s->runtime);
+        print_line("workspace", s->workspace);
+        print_line("owner", s->owner);
+        print_line("age", span_text(span_since(s->created_at_ms), age));
+        print_line("left", s->remaining_ms == CARREL_NONE ? "no end" : span_text(s->remaining_ms, left));
+        print_line("deleted in", s->delete_at_ms == CARREL_NONE ? NULL : span_text(span_until(s->delete_at_ms), left));
+        print_ports(s);
+        print_line("metadata", s->metadata);
+        if (s->is_read_only)
+                print_line("read only", "yes: no command may run");
+        print_warnings(s);
+}
+
+int
+print_sandbox(const struct ask *a, const struct carrel_sandbox *s)
+{
+        struct json_writer w;
+
+        if (!a->is_json) {
+                print_text(s);
+                return 0;
+        }
+        json_init(&w, true);
+        json_sandbox(&w, s);
+        return json_print(&w, stdout);
+}
+
+const char *
+span_text(uint64_t ms, char *out)
+{
+        static const struct { uint64_t below, unit; const char *name; } rows[] = {
+                { 1000, 1, "ms" }, { 120000, 1000, "s" }, { 7200000, 60000, "min" }, { 172800000, 3600000, "h" }, { UINT64_MAX, 86400000, "d" },
+        };
+        size_t i = 0;
+
+        while (ms >= rows[i].below && i + 1 < sizeof rows / sizeof *rows)
+                i++;
+        (void)snprintf(out, SPAN_TEXT, "%" PRIu64 " %s", ms / rows[i].unit, rows[i].name);
+        return out;
+}
+
+static uint64_t
+now_ms(void)
+{
+        struct timespec t;
+
+        (void)clock_gettime(CLOCK_REALTIME, &t);
+        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+uint64_t
+span_since(uint64_t moment_ms)
+{
+        uint64_t now = now_ms();
+
+        return now > moment_ms ? now - moment_ms : 0;
+}
+
+uint64_t
+span_until(uint64_t moment_ms)
+{
+        uint64_t now = now_ms();
+
+        return moment_ms > now ? moment_ms - now : 0;
+}
+
+/* -- tables ---------------------------------------------------------------------------------------------------- */
+
+/* Columns a text takes, as print_escaped() shows it: near enough where characters are wide. */
+static size_t
+shown_width(const char *text)
+{
+        size_t width = 0, left = strlen(text);
+
+        while (left > 0) {
+                uint32_t point;
+                size_t n = utf8_next(text, left, &point);
+
+                width += point == UTF8_INVALID || point < 0x20 || point == 0x7f ? 4 * n : 1;
+                text += n;
+                left -= n;
+        }
+        return width;
+}
+
+void
+table_row(struct table *t, FILE *out, const char *const *cells, size_t count)
+{
+        for (size_t i = 0; i < count && i < TABLE_COLUMNS_MAX; i++) {
+                size_t width = shown_width(cells[i]);
+
+                if (!out) {
+                        if (width > t->widths[i])
+                                t->widths[i] = width;
+                        continue;
+                }
+                print_escaped(out, cells[i], false);
+                if (i + 1 < count)
+                        (void)fprintf(out, "%*s", (int)(t->widths[i] - width + 2), "");
+        }
+        if (out)
+                (void)fputc('\n', out);
+}

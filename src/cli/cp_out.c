@@ -1,0 +1,302 @@
+/*
+ * cli/cp_out.c - `carrel cp` out of a sandbox.
+ *
+ * Room: cli (joining, program). Touches: fd (files below the path that the caller names); the rest is libcarrel's.
+ * Theory: names and links inside were chosen by whoever ran there. Each name is one part, made beneath a directory handle without following
+ * any link; a link is made again only where it stays within what is copied. Set-id bits never come out.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/scoped.h"
+#include "cli/cp.h"
+#include "cli/sink.h"
+
+/* -- bytes ----------------------------------------------------------------------------------------------------- */
+
+static int
+write_all(int fd, const char *bytes, size_t len)
+{
+        while (len > 0) {
+                ssize_t put = write(fd, bytes, len);
+
+                if (put < 0 && errno == EINTR)
+                        continue;
+                if (put < 0)
+                        return -1;
+                bytes += put;
+                len -= (size_t)put;
+        }
+        return 0;
+}
+
+static int
+take_bytes(struct copying *c, struct carrel_reader *r, int fd, const char *name)
+{
+        struct carrel_error e;
+        const void *bytes;
+        size_t len;
+        int got;
+
+        while ((got = carrel_reader_next(r, &bytes, &len, &e)) == 1) {
+                if (write_all(fd, bytes, len) < 0)
+                        return cp_wrong(c, errno, "writing", name);
+                cp_progress(c, len);
+        }
+        if (got < 0)
+                return cp_failed(c, &e);
+        c->files++;
+        return 0;
+}
+
+static unsigned
+permitted_mode(unsigned mode)
+{
+        mode_t mask = umask(0);
+
+        (void)umask(mask);
+        return mode & 0777 & ~mask;
+}
+
+/* Beside its place first, so that a copy that fails leaves what was there. */
+static int
+replace_file(struct copying *c, struct carrel_reader *r, int dir, const char *name)
+{
+        char beside[CP_PATH_MAX + 32];
+        struct carrel_bytes about;
+        scoped_fd int fd = -1;
+        int status;
+
+        carrel_reader_about(r, &about);
+        (void)snprintf(beside, sizeof beside, "%s.carrel-%d", name, (int)getpid());
+        fd = openat(dir, beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0)
+                return cp_wrong(c, errno, "making", name);
+        status = take_bytes(c, r, fd, name);
+        if (status == 0 && (fchmod(fd, permitted_mode(about.mode)) < 0 || renameat(dir, beside, dir, name) < 0))
+                status = cp_wrong(c, errno, "putting in place", name);
+        if (status != 0)
+                (void)unlinkat(dir, beside, 0);
+        return status;
+}
+
+static int
+take_file(struct copying *c, const char *inside, int dir, const char *name)
+{
+        struct carrel_reader *r;
+        struct carrel_error e;
+        int status;
+
+        if (carrel_reader_open(c->ask.c, c->id, inside, 0, 0, &r, &e) < 0)
+                return cp_failed(c, &e);
+        status = replace_file(c, r, dir, name);
+        carrel_reader_free(r);
+        return status;
+}
+
+/* -- directories ----------------------------------------------------------------------------------------------- */
+
+/* Does a link in a directory `depth` levels below the copy's root stay beneath that root? */
+static bool
+stays_within(const char *target, int depth)
+{
+        if (*target == '/' || *target == '\0')
+                return false;
+        for (const char *at = target; *at != '\0'; at += strspn(at, "/")) {
+                size_t len = strcspn(at, "/");
+
+                if (len == 2 && at[0] == '.' && at[1] == '.') {
+                        if (--depth < 0)
+                                return false;
+                } else if (!(len == 1 && at[0] == '.')) {
+                        depth++;
+                }
+                at += len;
+        }
+        return true;
+}
+
+static bool
+is_one_part(const char *name)
+{
+        return *name != '\0' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && strchr(name, '/') == NULL;
+}
+
+static int take_directory(struct copying *c, const char *inside, int dir, const char *name, unsigned mode, int depth);
+
+static int
+take_link(struct copying *c, const char *inside, const struct carrel_entry *entry, int dir, int depth)
+{
+        if (!stays_within(entry->target, depth)) {
+                cp_leave_out(c, inside, "a link that leads out of what is copied");
+                return 0;
+        }
+        if (unlinkat(dir, entry->path, 0) < 0 && errno != ENOENT)
+                return cp_wrong(c, errno, "replacing", entry->path);
+        if (symlinkat(entry->target, dir, entry->path) < 0)
+                return cp_wrong(c, errno, "making the link", entry->path);
+        c->files++;
+        return 0;
+}
+
+static int
+take_entry(struct copying *c, const char *directory, const struct carrel_entry *entry, int dir, int depth)
+{
+        char inside[CP_PATH_MAX];
+
+        if (!is_one_part(entry->path) || cp_join(inside, directory, entry->path) < 0) {
+                cp_leave_out(c, entry->path, "a name that cannot be one here");
+                return 0;
+        }
+        if (strcmp(entry->kind, "directory") == 0)
+                return take_directory(c, inside, dir, entry->path, entry->mode, depth + 1);
+        if (strcmp(entry->kind, "link") == 0)
+                return take_link(c, inside, entry, dir, depth);
+        if (strcmp(entry->kind, "file") == 0)
+                return take_file(c, inside, dir, entry->path);
+        cp_leave_out(c, inside, "neither a file, a directory nor a link");
+        return 0;
+}
+
+static int
+open_directory(int dir, const char *name, bool follows)
+{
+        if (mkdirat(dir, name, 0700) < 0 && errno != EEXIST)
+                return -1;
+        return openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (follows ? 0 : O_NOFOLLOW));
+}
+
+static int
+take_directory(struct copying *c, const char *inside, int dir, const char *name, unsigned mode, int depth)
+{
+        struct carrel_entries *all;
+        struct carrel_error e;
+        scoped_fd int fd = -1;
+        int status = 0;
+
+        if (depth > CP_DEPTH_MAX)
+                return cp_wrong(c, ELOOP, "copying", inside);
+        if (carrel_list_files(c->ask.c, c->id, inside, 1, &all, &e) < 0)
+                return cp_failed(c, &e);
+        fd = open_directory(dir, name, depth == 0);
+        if (fd < 0)
+                status = cp_wrong(c, errno, "making the directory", name);
+        for (size_t i = 0; i < all->count && status == 0; i++)
+                status = take_entry(c, inside, &all->items[i], fd, depth);
+        if (status == 0 && all->is_cut)
+                cp_leave_out(c, inside, "it holds more names than are listed at once; the rest");
+        if (status == 0 && depth > 0)
+                (void)fchmod(fd, permitted_mode(mode | 0700));
+        carrel_free(all);
+        return status;
+}
+
+/* -- where to -------------------------------------------------------------------------------------------------- */
+
+static int
+to_descriptor(struct copying *c, const char *inside, int fd, const char *name)
+{
+        struct carrel_reader *r;
+        struct carrel_error e;
+        int status;
+
+        if (carrel_reader_open(c->ask.c, c->id, inside, 0, 0, &r, &e) < 0)
+                return cp_failed(c, &e);
+        status = take_bytes(c, r, fd, name);
+        carrel_reader_free(r);
+        return status;
+}
+
+static void
+show(struct sink *sink, const void *bytes, size_t len)
+{
+        sink_put(sink, bytes, len);
+        while (sink_write(sink) == 0 && sink_is_busy(sink)) {
+                struct pollfd p = sink_poll(sink);
+
+                (void)poll(&p, 1, -1);
+        }
+}
+
+/* A terminal shows bytes, it does not obey them. */
+static int
+to_terminal(struct copying *c, const char *inside)
+{
+        static struct sink sink;
+        struct carrel_reader *r;
+        struct carrel_error e;
+        const void *bytes;
+        size_t len;
+        int got;
+
+        if (carrel_reader_open(c->ask.c, c->id, inside, 0, 0, &r, &e) < 0)
+                return cp_failed(c, &e);
+        sink_init(&sink, STDOUT_FILENO, false);
+        while ((got = carrel_reader_next(r, &bytes, &len, &e)) == 1 && !sink.is_gone)
+                show(&sink, bytes, len);
+        sink_end(&sink);
+        (void)sink_write(&sink);
+        sink_fini(&sink);
+        carrel_reader_free(r);
+        return got < 0 ? cp_failed(c, &e) : 0;
+}
+
+/* What is there already and is no file (a device, a FIFO) is written to, never replaced. */
+static int
+to_path(struct copying *c, const char *inside, const char *to)
+{
+        struct stat st;
+
+        if (stat(to, &st) == 0 && !S_ISREG(st.st_mode)) {
+                scoped_fd int fd = open(to, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+
+                return fd < 0 ? cp_wrong(c, errno, "opening", to) : to_descriptor(c, inside, fd, to);
+        }
+        return take_file(c, inside, AT_FDCWD, to);
+}
+
+/* 1: a directory; 0: anything else, which reading judges; -1: there is none, told. */
+static int
+is_directory_inside(struct copying *c, const char *inside, int *ret_status)
+{
+        struct carrel_entries *all;
+        struct carrel_entry *entry;
+        struct carrel_error e;
+        int is_directory;
+
+        if (carrel_stat(c->ask.c, c->id, inside, &entry, &e) < 0) {
+                *ret_status = cp_failed(c, &e);
+                return -1;
+        }
+        if (!entry)
+                return 0;
+        is_directory = strcmp(entry->kind, "directory") == 0;
+        if (strcmp(entry->kind, "link") == 0 && carrel_list_files(c->ask.c, c->id, inside, 1, &all, NULL) == 0) {
+                is_directory = 1;
+                carrel_free(all);
+        }
+        carrel_free(entry);
+        return is_directory;
+}
+
+int
+copy_out(struct copying *c)
+{
+        const char *inside = *c->inside != '\0' ? c->inside : ".";
+        char base[CP_PATH_MAX], to[CP_PATH_MAX];
+        struct stat st;
+        int status = 0, is_directory;
+
+        if (strcmp(c->here, "-") == 0)
+                return isatty(STDOUT_FILENO) ? to_terminal(c, inside) : to_descriptor(c, inside, STDOUT_FILENO, "standard output");
+        is_directory = is_directory_inside(c, inside, &status);
+        if (is_directory < 0)
+                return status;
+        cp_base(base, inside, c->id);
+        if (cp_join(to, c->here, stat(c->here, &st) == 0 && S_ISDIR(st.st_mode) ? base : "") < 0)
+                return cp_wrong(c, ENAMETOOLONG, "copying to", c->here);
+        return is_directory ? take_directory(c, inside, AT_FDCWD, to, 0755, 0) : to_path(c, inside, to);
+}

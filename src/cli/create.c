@@ -1,0 +1,96 @@
+/*
+ * cli/create.c - `carrel create`: declares a sandbox of the daemon.
+ *
+ * Room: cli (joining, program). Touches: fd (standard streams); the rest is libcarrel's.
+ */
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/ask.h"
+#include "cli/commands.h"
+#include "cli/finding_print.h"
+#include "cli/value.h"
+
+struct creating {
+        struct ask ask;
+        const char *file, *workspace, *name, *timeout, *runtime, *metadata, *key, *delete_after;
+        struct option_list env, ports;
+        bool is_started, is_claimed, is_quiet;
+        uint16_t port_numbers[OPTION_LIST_MAX];
+};
+
+static int
+read_arguments(int argc, char **argv, struct creating *c, struct error *e)
+{
+        const struct option_row rows[] = {
+                ASK_ROWS(&c->ask), { "-f", &c->file, NULL }, { "-w", &c->workspace, NULL }, { "--name", &c->name, NULL },
+                { "--timeout", &c->timeout, NULL }, { "--delete-after", &c->delete_after, NULL }, { "--runtime", &c->runtime, NULL }, { "--metadata", &c->metadata, NULL },
+                { "--key", &c->key, NULL }, { "-e", NULL, NULL, &c->env }, { "-p", NULL, NULL, &c->ports },
+                { "--start", NULL, &c->is_started }, { "--claim", NULL, &c->is_claimed }, { "-q", NULL, &c->is_quiet },
+        };
+        uint64_t port;
+
+        if (ask_read(&c->ask, argc, argv, rows, sizeof rows / sizeof *rows, 0, 0, "", e) < 0)
+                return -1;
+        for (size_t i = 0; i < c->env.count; i++)
+                if (value_variable_check((struct value_place){ "create", "-e" }, c->env.items[i], e) < 0)
+                        return -1;
+        for (size_t i = 0; i < c->ports.count; i++) {
+                if (value_number_read(VALUE_PORT, (struct value_place){ "create", "-p" }, c->ports.items[i], &port, e) < 0)
+                        return -1;
+                c->port_numbers[i] = (uint16_t)port;
+        }
+        return 0;
+}
+
+/* Without -f and -w: this directory, if it holds a manifest; a sandbox that mounts nothing needs none. */
+static const char *
+workspace_of(const struct creating *c)
+{
+        if (c->workspace || c->file)
+                return c->workspace;
+        return access("SANDBOX.md", F_OK) == 0 || access("WORKSPACE.md", F_OK) == 0 ? "." : NULL;
+}
+
+static int
+create(struct creating *c, const struct carrel_config *config)
+{
+        struct carrel_sandbox *s = NULL;
+        struct carrel_error e;
+        int status = ask_open(&c->ask), result;
+
+        if (status != 0)
+                return status;
+        result = c->is_claimed ? carrel_claim(c->ask.c, config, &s, &e) : carrel_create(c->ask.c, config, &s, &e);
+        if (result < 0)
+                return ask_close(&c->ask, ask_failed(&c->ask, c->file ? c->file : "SANDBOX.md", &e));
+        if (c->is_quiet) {
+                print_escaped(stdout, s->id, false);
+                (void)fputc('\n', stdout);
+        } else {
+                status = print_sandbox(&c->ask, s);
+        }
+        carrel_free(s);
+        return ask_close(&c->ask, status);
+}
+
+int
+cmd_create(int argc, char **argv)
+{
+        static struct creating c;
+        struct carrel_config config;
+        struct error e;
+
+        if (read_arguments(argc, argv, &c, &e) < 0)
+                return ask_wrong(&c.ask, &e);
+        config = (struct carrel_config){ .name = c.name, .manifest_file = c.file, .workspace = workspace_of(&c), .runtime = c.runtime, .env = c.env.items,
+                                         .env_count = c.env.count, .ports = c.port_numbers, .port_count = c.ports.count, .metadata = c.metadata,
+                                         .key = c.key, .is_started_now = c.is_started };
+        if (value_duration_read((struct value_place){ "create", "--timeout" }, c.timeout, &config.timeout_ms, &e) < 0 ||
+            value_duration_read((struct value_place){ "create", "--delete-after" }, c.delete_after, &config.delete_at_ms, &e) < 0)
+                return ask_wrong(&c.ask, &e);
+        if (c.delete_after)
+                config.delete_at_ms += (uint64_t)time(NULL) * 1000;
+        return create(&c, &config);
+}

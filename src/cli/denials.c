@@ -1,0 +1,68 @@
+/*
+ * cli/denials.c - `carrel denials`: what a sandbox asked of the network and was refused.
+ *
+ * Room: cli (joining, program). Touches: fd (standard streams); the rest is libcarrel's.
+ */
+#include <inttypes.h>
+
+#include "cli/ask.h"
+#include "cli/commands.h"
+#include "cli/finding_print.h"
+
+static int
+print_json(const struct carrel_denials *all)
+{
+        struct json_writer w;
+
+        json_init(&w, true);
+        json_open_map(&w);
+        json_denials(&w, "items", all);
+        json_close_map(&w);
+        return json_print(&w, stdout);
+}
+
+static void
+print_lines(const struct carrel_denials *all)
+{
+        char age[SPAN_TEXT];
+
+        if (all->count == 0)
+                (void)puts("Nothing was refused.");
+        for (size_t i = 0; i < all->count; i++) {
+                const struct carrel_denial *d = &all->items[i];
+
+                (void)printf("%s ago", d->at_ms != 0 ? span_text(span_since(d->at_ms), age) : "some time");
+                if (d->exec != 0)
+                        (void)printf(", exec %" PRIu32, d->exec);
+                if (d->count > 1)
+                        (void)printf(", %" PRIu32 " times", d->count);
+                (void)fputs(": ", stdout);
+                print_escaped(stdout, d->message, false);
+                (void)fputc('\n', stdout);
+        }
+}
+
+int
+cmd_denials(int argc, char **argv)
+{
+        struct ask a = { .state = NULL };
+        const struct option_row rows[] = { ASK_ROWS(&a) };
+        struct carrel_error failed;
+        struct carrel_denials *all;
+        struct error e;
+        int status = 0;
+
+        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 1, 1, "the id or name of a sandbox", &e) < 0)
+                return ask_wrong(&a, &e);
+        status = ask_open(&a);
+        if (status != 0)
+                return status;
+        if (carrel_list_denials(a.c, a.words[0], &all, &failed) < 0)
+                return ask_close(&a, ask_failed(&a, NULL, &failed));
+        if (a.is_json)
+                status = print_json(all);
+        else
+                print_lines(all);
+        carrel_free(all);
+        return ask_close(&a, status);
+}

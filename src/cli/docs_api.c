@@ -1,0 +1,96 @@
+/*
+ * cli/docs_api.c - the part of the manual that the table of operations knows.
+ *
+ * Room: cli (joining, program). Touches: fd (standard output).
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/openapi.h"
+#include "api/operation.h"
+#include "cli/commands.h"
+#include "cli/docs_api.h"
+#include "cli/finding_print.h"
+#include "text/json.h"
+
+enum { WORD_MAX = 64, LINE_MAX_LEN = 512 };
+
+static const char *const type_names[] = {
+        [FIELD_TYPE_TEXT] = "text", [FIELD_TYPE_UINT] = "number", [FIELD_TYPE_INT] = "number", [FIELD_TYPE_BOOL] = "boolean",
+        [FIELD_TYPE_BYTES] = "bytes", [FIELD_TYPE_NESTED] = "object", [FIELD_TYPE_TREE] = "object or text", [FIELD_TYPE_JSON] = "any JSON",
+};
+
+/* "number, 1 to 65535; list; required" */
+static void
+describe(const struct api_field *f, const struct api_param *p, char *out, size_t room)
+{
+        const char *place = (p->flags & PARAM_IN_PATH) != 0 ? "; in the path" : (p->flags & PARAM_IN_QUERY) != 0 ? "; in the query" : "";
+        bool is_number = f->type == FIELD_TYPE_UINT || f->type == FIELD_TYPE_INT;
+        char bounds[WORD_MAX] = "";
+
+        if (p->max > 0)
+                (void)snprintf(bounds, sizeof bounds, ", %" PRIu64 " to %" PRIu64 "%s", p->min, p->max, is_number ? "" : " bytes");
+        (void)snprintf(out, room, "%s%s%s%s%s", type_names[f->type], bounds, (p->flags & PARAM_REPEATED) != 0 ? "; list" : "",
+                       (p->flags & PARAM_REQUIRED) != 0 ? "; required" : "", place);
+}
+
+static void
+print_params(struct sheet *sheet, const struct operation *o)
+{
+        static const char *const heads[] = { "field", "value", "meaning", NULL };
+
+        sheet->heads = heads;
+        sheet->has_table = false;
+        for (size_t i = 0; i < o->param_count; i++) {
+                const struct api_field *f = api_field(o->params[i].tag);
+                char value[LINE_MAX_LEN];
+                const char *cells[] = { f->name, value, f->help, NULL };
+
+                describe(f, &o->params[i], value, sizeof value);
+                sheet_row(sheet, cells);
+        }
+}
+
+static void
+print_results(struct sheet *sheet, const struct operation *o)
+{
+        char line[LINE_MAX_LEN * 2] = "Answer:";
+
+        if (o->result_count == 0)
+                return;
+        for (size_t i = 0; i < o->result_count; i++)
+                (void)snprintf(line + strlen(line), sizeof line - strlen(line), "%s `%s`", i > 0 ? "," : "", api_field(o->results[i].tag)->name);
+        sheet_paragraph(sheet, line);
+}
+
+int
+docs_api_print(struct sheet *sheet)
+{
+        const struct operation *o;
+        size_t at = 0;
+
+        while ((o = operation_next(&at)) != NULL) {
+                char line[LINE_MAX_LEN];
+
+                if (!o->route)
+                        continue;
+                sheet_title(sheet, 2, o->name);
+                (void)snprintf(line, sizeof line, "`%s %s`. %s", o->method, o->route, o->help);
+                sheet_paragraph(sheet, line);
+                print_results(sheet, o);
+                if (o->param_count > 0)
+                        print_params(sheet, o);
+        }
+        return 0;
+}
+
+int
+docs_api_print_openapi(struct sheet *sheet)
+{
+        struct json_writer w;
+
+        json_init(&w, true);
+        openapi_write(&w, CARREL_VERSION);
+        return json_print(&w, sheet->out) < 0 ? 125 : 0;
+}

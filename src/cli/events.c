@@ -1,0 +1,137 @@
+/*
+ * cli/events.c - `carrel events`: what happens to the sandboxes, as it happens.
+ *
+ * Room: cli (joining, program). Touches: fd (standard streams), clock; the rest is libcarrel's.
+ */
+#include <inttypes.h>
+#include <time.h>
+
+#include "cli/ask.h"
+#include "cli/commands.h"
+#include "cli/finding_print.h"
+#include "cli/value.h"
+
+static void
+member(struct json_writer *w, const char *key, const char *text)
+{
+        if (text)
+                json_member_text(w, key, text);
+}
+
+/* One line for each, so that a program can read them as they come. */
+static int
+print_json(const struct carrel_event *event)
+{
+        struct json_writer w;
+
+        json_init(&w, false);
+        json_open_map(&w);
+        json_member_text(&w, "event", event->event);
+        json_key(&w, "at_ms");
+        json_uint(&w, event->at_ms);
+        member(&w, "id", event->id);
+        if (event->exec > 0)
+                json_member_int(&w, "exec", event->exec);
+        member(&w, "status", event->status);
+        member(&w, "cause", event->cause);
+        member(&w, "outcome", event->outcome);
+        if (event->exit_code >= 0)
+                json_member_int(&w, "exit_code", event->exit_code);
+        member(&w, "slug", event->slug);
+        member(&w, "actor", event->actor);
+        member(&w, "purpose", event->purpose);
+        member(&w, "granted_by", event->granted_by);
+        json_close_map(&w);
+        return json_print(&w, stdout);
+}
+
+static void
+print_word(const char *before, const char *text)
+{
+        if (!text)
+                return;
+        (void)fputs(before, stdout);
+        print_escaped(stdout, text, false);
+}
+
+static int
+print_text(const struct carrel_event *event)
+{
+        time_t seconds = (time_t)(event->at_ms / 1000);
+        char when[32] = "";
+        struct tm parts;
+
+        if (localtime_r(&seconds, &parts))
+                (void)strftime(when, sizeof when, "%H:%M:%S", &parts);
+        (void)printf("%s.%03u", when, (unsigned)(event->at_ms % 1000));
+        print_word("  ", event->event);
+        print_word("  ", event->id);
+        if (event->exec > 0)
+                (void)printf("  exec %" PRIu32, event->exec);
+        print_word("  ", event->status);
+        print_word("  ", event->cause);
+        print_word("  ", event->outcome);
+        if (event->exit_code >= 0)
+                (void)printf(" %d", event->exit_code);
+        print_word("  ", event->slug);
+        print_word(" as ", event->purpose);
+        print_word(" for ", event->actor);
+        print_word(", granted by ", event->granted_by);
+        (void)fputc('\n', stdout);
+        return fflush(stdout) == 0 ? 0 : 125;
+}
+
+static uint64_t
+now_ms(void)
+{
+        struct timespec t;
+
+        (void)clock_gettime(CLOCK_BOOTTIME, &t);
+        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static int
+follow(const struct ask *a, struct carrel_events *events, uint64_t until)
+{
+        int status = 0;
+
+        while (status == 0) {
+                uint64_t now = now_ms();
+                struct carrel_event event;
+                struct carrel_error e;
+                int got;
+
+                if (now >= until)
+                        return 0;
+                got = carrel_events_next(events, until == UINT64_MAX ? -1 : until - now > 60000 ? 60000 : (int)(until - now), &event, &e);
+                if (got < 0)
+                        return ask_failed(a, NULL, &e);
+                if (got > 0)
+                        status = a->is_json ? print_json(&event) : print_text(&event);
+        }
+        return status;
+}
+
+int
+cmd_events(int argc, char **argv)
+{
+        struct ask a = { .state = NULL };
+        const char *span = NULL;
+        const struct option_row rows[] = { ASK_ROWS(&a), { "--for", &span, NULL } };
+        struct carrel_events *events;
+        struct carrel_error failed;
+        struct error e;
+        uint64_t ms = 0;
+        int status;
+
+        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 0, 1, "", &e) < 0 || value_duration_read((struct value_place){ "events", "--for" }, span, &ms, &e) < 0)
+                return ask_wrong(&a, &e);
+        status = ask_open(&a);
+        if (status != 0)
+                return status;
+        if (carrel_watch(a.c, a.word_count > 0 ? a.words[0] : NULL, &events, &failed) < 0)
+                return ask_close(&a, ask_failed(&a, NULL, &failed));
+        status = follow(&a, events, span ? now_ms() + ms : UINT64_MAX);
+        carrel_events_free(events);
+        return ask_close(&a, status);
+}

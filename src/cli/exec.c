@@ -1,0 +1,197 @@
+/*
+ * cli/exec.c - `carrel exec`: one command in a sandbox of the daemon, as if it ran here.
+ *
+ * Room: cli (joining, program). Touches: fd (standard streams), signals, the caller's terminal; the rest is libcarrel's.
+ */
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/ask.h"
+#include "cli/commands.h"
+#include "cli/finding_print.h"
+#include "cli/live.h"
+#include "cli/prepare.h"
+#include "cli/value.h"
+#include "sandbox/terminal.h"
+
+enum { STATUS_READER_GONE = 128 + 13, CAPTURE_MAX = 1 << 20 };
+
+struct executing {
+        struct ask ask;
+        const char *cwd, *timeout, *task, *key;
+        struct option_list env;
+        bool has_terminal, is_background, is_raw, kills_rest, has_no_input, waits_ports;
+        struct carrel_command command;
+};
+
+static int
+read_arguments(int argc, char **argv, struct executing *x, struct error *e)
+{
+        const struct option_row rows[] = {
+                ASK_ROWS(&x->ask), { "-t", NULL, &x->has_terminal }, { "-d", NULL, &x->is_background }, { "--background", NULL, &x->is_background },
+                { "--cwd", &x->cwd, NULL }, { "-e", NULL, NULL, &x->env }, { "--timeout", &x->timeout, NULL }, { "--raw", NULL, &x->is_raw },
+                { "--no-input", NULL, &x->has_no_input }, { "--kill-rest", NULL, &x->kills_rest }, { "--wait-ports", NULL, &x->waits_ports },
+                { "--task", &x->task, NULL }, { "--key", &x->key, NULL },
+        };
+        int rest;
+
+        if (options_read_command(argc, argv, rows, sizeof rows / sizeof *rows, x->ask.words, 1, &x->ask.word_count, &rest, e) < 0)
+                return -1;
+        if (x->ask.word_count == 0 || rest == argc || argv[rest][0] == '\0') {
+                (void)fail(e, ERROR_INVALID_ARGUMENT, x->ask.word_count == 0 ? "exec needs the id of a sandbox, and a command" : "there is no command to run");
+                error_hint(e, "For example: carrel exec %.64s -- python3 -V", x->ask.word_count == 0 ? "ID" : x->ask.words[0]);
+                return -1;
+        }
+        x->command = (struct carrel_command){ .argv = (const char *const *)(argv + rest), .argc = (size_t)(argc - rest), .cwd = x->cwd,
+                                              .env = x->env.items, .env_count = x->env.count, .has_terminal = x->has_terminal, .is_background = x->is_background,
+                                              .is_lossless = !x->is_background, .kills_rest = x->kills_rest, .waits_ports = x->waits_ports, .task = x->task,
+                                              .key = x->key, .has_stdin = !x->is_background && !x->has_no_input };
+        for (size_t i = 0; i < x->env.count; i++)
+                if (value_variable_check((struct value_place){ "exec", "-e" }, x->env.items[i], e) < 0)
+                        return -1;
+        return value_duration_read((struct value_place){ "exec", "--timeout" }, x->timeout, &x->command.timeout_ms, e);
+}
+
+static int
+check(const struct executing *x, struct error *e)
+{
+        const char *what = x->has_terminal && x->is_background ? "-t shows a terminal, and -d leaves it"
+                           : x->has_terminal && x->ask.is_json  ? "-t shows a terminal, and --json collects the output"
+                           : x->has_terminal && !isatty(STDIN_FILENO) ? "-t shows a terminal, and standard input is none" : NULL;
+
+        if (!what)
+                return 0;
+        (void)fail(e, ERROR_INVALID_ARGUMENT, "%s", what);
+        error_hint(e, "Leave out -t where input or output is not a person's terminal.");
+        return -1;
+}
+
+/* -- in the background ----------------------------------------------------------------------------------------- */
+
+/* Waits only until it is there, so that a command that is not found is told here. */
+static int
+start_and_leave(struct executing *x)
+{
+        struct carrel_piece p = { .kind = CARREL_END };
+        struct carrel_exec *exec;
+        struct carrel_error e;
+        struct json_writer w;
+        uint32_t number;
+        int pid;
+
+        if (carrel_exec(x->ask.c, x->ask.words[0], &x->command, &exec, &e) < 0)
+                return ask_failed(&x->ask, NULL, &e);
+        number = carrel_exec_number(exec);
+        if (carrel_exec_read(exec, -1, &p, &e) < 0) {
+                carrel_exec_free(exec);
+                return ask_failed(&x->ask, NULL, &e);
+        }
+        pid = carrel_exec_pid(exec);
+        if (carrel_exec_detach(exec, &e) < 0)
+                return ask_failed(&x->ask, NULL, &e);
+        if (!x->ask.is_json) {
+                (void)printf("%" PRIu32 "\n", number);
+                return 0;
+        }
+        json_init(&w, true);
+        json_open_map(&w);
+        json_member_int(&w, "exec", number);
+        json_member_int(&w, "pid", pid);
+        json_member_text(&w, "state", "running");
+        json_close_map(&w);
+        return json_print(&w, stdout);
+}
+
+/* -- as one JSON object ---------------------------------------------------------------------------------------- */
+
+static void
+json_result(struct json_writer *w, const struct carrel_result *r)
+{
+        struct { const char *name; uint64_t value; } numbers[] = {
+                { "duration_ms", r->end.duration_ms }, { "cpu_ms", r->end.cpu_ms }, { "memory_peak_kb", r->end.memory_peak_kb },
+                { "stdout_bytes", r->end.stdout_bytes }, { "stderr_bytes", r->end.stderr_bytes }, { "dropped_bytes", r->end.dropped_bytes },
+        };
+
+        json_open_map(w);
+        json_member_int(w, "exec", r->exec);
+        json_member_text(w, "outcome", r->end.outcome);
+        json_member_int(w, "exit_code", r->end.exit_status);
+        if (r->end.signal > 0)
+                json_member_int(w, "signal", r->end.signal);
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+                json_key(w, numbers[i].name);
+                json_uint(w, numbers[i].value);
+        }
+        json_key(w, "stdout");
+        json_bytes(w, r->out, r->out_len);
+        json_key(w, "stderr");
+        json_bytes(w, r->err, r->err_len);
+        json_member_bool(w, "truncated", r->out_lost + r->err_lost > 0);
+        if (r->denied.count > 0)
+                json_denials(w, "denied", &r->denied);
+        if (r->denied_more > 0)
+                json_member_int(w, "denied_more", (int64_t)r->denied_more);
+        json_close_map(w);
+}
+
+static int
+run_to_json(struct executing *x)
+{
+        struct carrel_result *result;
+        struct carrel_error e;
+        struct json_writer w;
+        int status;
+
+        x->command.has_stdin = 0;
+        if (carrel_run(x->ask.c, x->ask.words[0], &x->command, CAPTURE_MAX, NULL, NULL, &result, &e) < 0)
+                return ask_failed(&x->ask, NULL, &e);
+        json_init(&w, true);
+        json_result(&w, result);
+        status = json_print(&w, stdout);
+        if (status == 0)
+                status = result->end.exit_status;
+        carrel_free(result);
+        return status;
+}
+
+/* -- live ------------------------------------------------------------------------------------------------------ */
+
+static int
+run_live(struct executing *x)
+{
+        struct live_options o = { .c = x->ask.c, .id = x->ask.words[0], .is_owner = true, .has_input = x->command.has_stdin != 0,
+                                  .has_terminal = x->has_terminal, .is_raw = x->is_raw, .stdout_end = CARREL_NONE, .stderr_end = CARREL_NONE };
+        enum live_result result;
+        struct carrel_error e;
+        int status = 137;
+
+        if (x->has_terminal)
+                terminal_size(STDIN_FILENO, &x->command.rows, &x->command.columns);
+        if (live_begin(&e) < 0 || carrel_exec(x->ask.c, x->ask.words[0], &x->command, &o.x, &e) < 0)
+                return ask_failed(&x->ask, NULL, &e);
+        result = live_follow(&o, &e);
+        if (result == LIVE_ENDED) {
+                live_print_end(carrel_exec_end(o.x));
+                status = carrel_exec_end(o.x)->exit_status;
+        }
+        carrel_exec_free(o.x);
+        if (result == LIVE_READER_GONE)
+                return STATUS_READER_GONE;
+        return result == LIVE_FAILED ? ask_failed(&x->ask, NULL, &e) : status;
+}
+
+int
+cmd_exec(int argc, char **argv)
+{
+        static struct executing x;
+        struct error e;
+        int status;
+
+        if (read_arguments(argc, argv, &x, &e) < 0 || check(&x, &e) < 0)
+                return ask_wrong(&x.ask, &e);
+        status = ask_open(&x.ask);
+        if (status == 0)
+                status = x.is_background ? start_and_leave(&x) : x.ask.is_json ? run_to_json(&x) : run_live(&x);
+        return ask_close(&x.ask, status);
+}

@@ -1,0 +1,324 @@
+/*
+ * cli/gate_command.c - `carrel gate`: the wall alone, around any program; and `carrel gate explain`.
+ *
+ * Room: cli (joining, program). Touches: fd (standard streams).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "cli/commands.h"
+#include "cli/finding_print.h"
+#include "cli/gate.h"
+#include "cli/ladder.h"
+#include "cli/options.h"
+#include "egress/address.h"
+#include "egress/admit.h"
+#include "sandbox/caps.h"
+#include "text/json.h"
+
+enum { GATE_ARENA_MAX = 64 << 20, TEXT_MAX = 900 };
+
+struct asked {
+        const char *policy, *host_file, *connections, *bytes_out, *bytes_in, *bandwidth;
+        struct option_list resolvers, networks;
+        bool is_json, is_routed;
+        const char *read;                      /* the file that an error is about, while it is read */
+        struct arena *arena;
+};
+
+static int
+check_networks(const struct asked *a, struct error *e)
+{
+        for (size_t i = 0; i < a->networks.count; i++) {
+                struct egress_network network;
+
+                if (!egress_network_read(a->networks.items[i], &network))
+                        return fail(e, ERROR_INVALID_ARGUMENT, "--private-network \"%.100s\" is no network: for example 10.0.0.0/8 or fd00::/8", a->networks.items[i]);
+        }
+        return 0;
+}
+
+/* Those of the command line, beside those of the host. */
+static int
+add_networks(struct arena *arena, const struct asked *a, struct gate_list *list, struct error *e)
+{
+        const struct gate_texts host = list->networks;
+        const char **items = arena_array(arena, const char *, host.count + a->networks.count + 1);
+
+        if (!items)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the networks");
+        for (size_t i = 0; i < host.count; i++)
+                items[i] = host.items[i];
+        for (size_t i = 0; i < a->networks.count; i++)
+                items[host.count + i] = a->networks.items[i];
+        list->networks = (struct gate_texts){ items, host.count + a->networks.count };
+        return 0;
+}
+
+static int
+read_number(const char *option, const char *text, uint64_t max, uint64_t *ret, struct error *e)
+{
+        char *end;
+        unsigned long long n;
+
+        *ret = 0;
+        if (!text)
+                return 0;
+        n = strtoull(text, &end, 10);
+        if (text[0] < '1' || text[0] > '9' || *end != '\0' || n > max)
+                return fail(e, ERROR_INVALID_ARGUMENT, "%s \"%.64s\" is no number from 1 to %llu", option, text, (unsigned long long)max);
+        *ret = n;
+        return 0;
+}
+
+static int
+read_caps(const struct asked *a, struct wire_gate_caps *ret, struct error *e)
+{
+        uint64_t connections;
+
+        if (read_number("--connections", a->connections, UINT32_MAX, &connections, e) < 0 || read_number("--bytes-out", a->bytes_out, INT64_MAX, &ret->bytes_out, e) < 0 ||
+            read_number("--bytes-in", a->bytes_in, INT64_MAX, &ret->bytes_in, e) < 0 ||
+            read_number("--bandwidth", a->bandwidth, UINT32_MAX, &ret->bytes_per_second, e) < 0)
+                return -1;
+        ret->connections = (uint32_t)connections;
+        return 0;
+}
+
+/* The host's word counts where it is the smaller. */
+static void
+narrow_caps(struct wire_gate_caps *caps, const struct spec_egress_caps *most)
+{
+        struct spec_egress_caps asked = { .connections = caps->connections, .names = caps->names, .bytes_out = caps->bytes_out, .bytes_in = caps->bytes_in,
+                                          .bytes_per_second = caps->bytes_per_second };
+        uint64_t *const values[] = { &asked.connections, &asked.names, &asked.bytes_out, &asked.bytes_in, &asked.bytes_per_second };
+
+        for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+                if (*values[i] == 0)
+                        *values[i] = SPEC_UNSET;
+        egress_caps_narrow(&asked, most);
+        *caps = wall_caps(&asked);
+}
+
+static int
+get_list(struct arena *arena, const struct asked *a, struct gate_list *ret, struct error *e)
+{
+        if (!a->policy) {
+                (void)fail(e, ERROR_INVALID_ARGUMENT, "which destinations may be reached is missing: --policy FILE");
+                error_hint(e, "For example: carrel gate --policy SANDBOX.md -- curl https://api.example.com");
+                return -1;
+        }
+        if (check_networks(a, e) < 0 || gate_list_read(arena, a->policy, a->host_file, ret, e) < 0)
+                return -1;
+        if (a->resolvers.count > 0)
+                ret->resolvers = (struct gate_texts){ (const char **)(uintptr_t)a->resolvers.items, a->resolvers.count };
+        if (add_networks(arena, a, ret, e) < 0 || read_caps(a, &ret->caps, e) < 0)
+                return -1;
+        narrow_caps(&ret->caps, &ret->caps_max);
+        ret->is_routed = a->is_routed;
+        return 0;
+}
+
+/* -- explain ------------------------------------------------------------------------------------------------------------ */
+
+static void
+print_explained(const struct gate_list *list, const struct admit_decision *d, const char *asked, bool is_json)
+{
+        char text[TEXT_MAX] = "";
+        struct json_writer w;
+
+        if (d->denial != DENIAL_NONE)
+                (void)denial_text(d->denial, d->host.text[0] != '\0' ? d->host.text : asked, d->port, "", text, sizeof text);
+        if (!is_json && d->denial == DENIAL_NONE) {
+                const struct spec_egress *entry = &list->entries[d->entry];
+                char ports[32] = "";
+
+                if (d->port == 0)
+                        (void)snprintf(ports, sizeof ports, entry->port_count == 1 ? " on port %u" : " on ports %u and %u", entry->ports[0], entry->ports[1]);
+                (void)printf("%s: allowed%s by network.egress/%d, \"%s\" (%s:%u); %s%s\n", asked, ports, d->entry, list->allow.items[d->entry], list->file, entry->line,
+                             d->needs_look ? "its TLS or HTTP must be for this name" : "any protocol passes", d->may_be_private ? "; its addresses may be private ones" : "");
+                return;
+        }
+        if (!is_json) {
+                (void)fputs("denied: ", stdout);
+                print_escaped(stdout, text, true);
+                (void)fputc('\n', stdout);
+                return;
+        }
+        json_init(&w, true);
+        json_open_map(&w);
+        json_member_text(&w, "asked", asked);
+        json_member_bool(&w, "allowed", d->denial == DENIAL_NONE);
+        json_member_text(&w, "code", d->denial == DENIAL_NONE ? NULL : denial_name(d->denial));
+        json_member_text(&w, "message", d->denial == DENIAL_NONE ? NULL : text);
+        json_member_int(&w, "entry", d->entry);
+        json_member_text(&w, "rule", d->entry >= 0 ? list->allow.items[d->entry] : NULL);
+        json_member_int(&w, "line", d->entry >= 0 ? (int64_t)list->entries[d->entry].line : 0);
+        json_close_map(&w);
+        (void)json_print(&w, stdout);
+}
+
+static int
+explain(const struct gate_list *list, const char *asked, bool is_json)
+{
+        struct egress_policy policy = { .allow = list->entries, .allow_count = list->allow.count, .private_names = list->private_entries,
+                                        .private_count = list->private_names.count, .generation = 1 };
+        struct admit_decision decision;
+
+        admit_explain(&policy, asked, &decision);
+        print_explained(list, &decision, asked, is_json);
+        return decision.denial == DENIAL_NONE ? 0 : 1;
+}
+
+/* -- what was refused ------------------------------------------------------------------------------------------------------ */
+
+static const char *
+who(const struct gate_denial *d)
+{
+        return d->host[0] != '\0' ? d->host : d->address;
+}
+
+static void
+report_words(const struct gate_report *r)
+{
+        for (size_t i = 0; i < r->count; i++) {
+                const struct gate_denial *d = &r->denials[i];
+                char text[TEXT_MAX];
+
+                (void)denial_text((enum denial)d->reason, who(d), d->port, d->other, text, sizeof text);
+                (void)fprintf(stderr, "carrel gate: refused%s", "");
+                if (d->count > 1)
+                        (void)fprintf(stderr, " %u times", (unsigned)d->count);
+                (void)fputs(": ", stderr);
+                print_escaped(stderr, text, true);
+                (void)fputc('\n', stderr);
+        }
+        if (r->left_out > 0)
+                (void)fprintf(stderr, "carrel gate: refused %llu times more\n", (unsigned long long)r->left_out);
+        if (r->is_broken)
+                (void)fputs("carrel gate: the gate could not be kept running; nothing passed from then on\n", stderr);
+}
+
+static void
+report_json(const struct gate_report *r)
+{
+        struct json_writer w;
+
+        json_init(&w, false);
+        json_open_map(&w);
+        json_member_int(&w, "status", r->status);
+        json_member_bool(&w, "gate_failed", r->is_broken);
+        json_key(&w, "denials");
+        json_open_list(&w);
+        for (size_t i = 0; i < r->count; i++) {
+                const struct gate_denial *d = &r->denials[i];
+                char text[TEXT_MAX];
+
+                (void)denial_text((enum denial)d->reason, who(d), d->port, d->other, text, sizeof text);
+                json_open_map(&w);
+                json_member_text(&w, "code", denial_name((enum denial)d->reason));
+                json_member_text(&w, "host", d->host[0] != '\0' ? d->host : NULL);
+                json_member_int(&w, "port", d->port);
+                json_member_text(&w, "address", d->address[0] != '\0' ? d->address : NULL);
+                json_member_text(&w, "other", d->other[0] != '\0' ? d->other : NULL);
+                json_member_int(&w, "cgroup", (int64_t)d->cgroup);
+                json_member_int(&w, "count", d->count);
+                json_member_text(&w, "message", text);
+                json_close_map(&w);
+        }
+        json_close_list(&w);
+        json_member_int(&w, "left_out", (int64_t)r->left_out);
+        json_close_map(&w);
+        (void)json_print(&w, stderr);
+}
+
+/* -- the command ------------------------------------------------------------------------------------------------------------ */
+
+/* A socket of the network outside that is handed on could be connected anew, to anybody. */
+static int
+check_streams(struct error *e)
+{
+        static const char *const names[] = { "input", "output", "error" };
+
+        for (int fd = 0; fd <= 2; fd++) {
+                int domain = AF_UNIX;
+                socklen_t len = sizeof domain;
+
+                if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 || domain == AF_UNIX)
+                        continue;
+                (void)fail(e, ERROR_INVALID_ARGUMENT, "standard %s is a socket of the network outside, which would lead around the wall", names[fd]);
+                error_hint(e, "Put a pipe between, for example: ... | carrel gate --policy FILE -- COMMAND | ...");
+                return -1;
+        }
+        return 0;
+}
+
+static int
+read_again(void *data, struct gate_list *ret, struct error *e)
+{
+        const struct asked *a = data;
+
+        return get_list(a->arena, a, ret, e);
+}
+
+static int
+gate(struct arena *arena, int argc, char **argv, struct asked *a, struct error *e)
+{
+        const struct option_row rows[] = {
+                { "--policy", &a->policy, NULL, NULL }, { "--host", &a->host_file, NULL, NULL }, { "--resolver", NULL, NULL, &a->resolvers },
+                { "--private-network", NULL, NULL, &a->networks }, { "--json", NULL, &a->is_json, NULL }, { "--routed", NULL, &a->is_routed, NULL },
+                { "--connections", &a->connections, NULL, NULL }, { "--bytes-out", &a->bytes_out, NULL, NULL }, { "--bytes-in", &a->bytes_in, NULL, NULL },
+                { "--bandwidth", &a->bandwidth, NULL, NULL },
+        };
+        const struct gate_again again = { read_again, a };
+        bool explains;
+        static struct gate_report report;
+        struct gate_list list;
+        const char *words[1];
+        size_t count = 0;
+        int rest = argc;
+
+        if (options_read_command(argc, argv, rows, sizeof rows / sizeof *rows, words, 0, &count, &rest, e) < 0)
+                return -1;
+        explains = rest < argc && strcmp(argv[rest], "explain") == 0 && strcmp(argv[rest - 1], "--") != 0;
+        if (explains)
+                argv[rest] = argv[0];          /* what follows are again options of ours */
+        if (explains && options_read(argc - rest, argv + rest, rows, sizeof rows / sizeof *rows, words, 1, &count, e) < 0)
+                return -1;
+        if (explains ? count == 0 : rest == argc) {
+                (void)fail(e, ERROR_INVALID_ARGUMENT, explains ? "explain needs a host name: HOST or HOST:PORT" : "there is no command to run");
+                error_hint(e, "`carrel help gate` shows how it is used.");
+                return -1;
+        }
+        a->read = a->policy;
+        if (get_list(arena, a, &list, e) < 0)
+                return -1;
+        a->read = NULL;
+        if (explains)
+                return explain(&list, words[0], a->is_json);
+        if (check_streams(e) < 0 || ladder_descriptors(e) < 0 || gate_run(&list, &again, argv + rest, &report, e) < 0)
+                return -1;
+        if (a->is_json)
+                report_json(&report);
+        else
+                report_words(&report);
+        return report.status;
+}
+
+int
+cmd_gate(int argc, char **argv)
+{
+        static struct asked a;
+        struct arena arena;
+        struct error e;
+        int status;
+
+        arena_init(&arena, GATE_ARENA_MAX);
+        a.arena = &arena;
+        status = gate(&arena, argc, argv, &a, &e);
+        if (status < 0)
+                status = print_failure(a.read, &e, a.is_json);
+        arena_fini(&arena);
+        return status;
+}

@@ -1,0 +1,183 @@
+/*
+ * cli/gate_list.c - which destinations `carrel gate` lets through.
+ *
+ * Room: cli (joining, program). Touches: fd.
+ * Theory: one grammar (spec/egress.h), one rule of the host (policy/host_destination.h), whichever kind of file the list stands in.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/gate.h"
+#include "manifest/manifest.h"
+#include "policy/host_destination.h"
+#include "prepare/host_file.h"
+#include "ref/file.h"
+#include "text/json.h"
+#include "text/yaml.h"
+#include "wire/gate.h"
+
+static bool
+ends_with(const char *text, const char *end)
+{
+        size_t len = strlen(text), end_len = strlen(end);
+
+        return len >= end_len && strcmp(text + len - end_len, end) == 0;
+}
+
+static int
+not_a_list(const struct node *n, struct error *e)
+{
+        (void)fail_at(e, ERROR_SCHEMA_INVALID, "network/egress", "type", "the list of destinations is a %s, and not a list", node_kind_name(n->kind));
+        e->line = n->line;
+        e->column = n->column;
+        return -1;
+}
+
+/* The list in a tree that is no front matter: the root, `egress`, or network.egress of a block. */
+static int
+find_list(const struct node *root, const struct node **ret, struct error *e)
+{
+        const struct node *network = node_find(root, "network");
+
+        *ret = NULL;
+        if (root->kind == NODE_NULL)
+                return 0;
+        if (root->kind == NODE_LIST) {
+                *ret = root;
+                return 0;
+        }
+        if (root->kind != NODE_MAP)
+                return not_a_list(root, e);
+        if (node_find(root, "schema") || network) {
+                *ret = node_find(network, "egress");
+                return 0;
+        }
+        node_each(child, root)
+                if (strcmp(child->key, "egress") != 0) {
+                        (void)fail_at(e, ERROR_SCHEMA_INVALID, "", "unknown_field", "\"%.64s\" has no meaning here: a policy has `egress`, a list", child->key);
+                        e->line = child->key_line;
+                        e->column = child->key_column;
+                        return -1;
+                }
+        *ret = node_find(root, "egress");
+        return 0;
+}
+
+static int
+read_manifest(struct arena *arena, const char *file, const struct node **ret, struct error *e)
+{
+        struct ref_manifest_file read;
+        struct findings findings;
+        struct manifest m;
+
+        findings_init(&findings, arena);
+        if (ref_manifest_open(arena, file, &read, e) < 0 || manifest_read(arena, read.bytes, read.len, read.kind, read.syntax, &m, &findings, e) < 0)
+                return -1;
+        if (m.form == MANIFEST_REF || m.form == MANIFEST_FILE)
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "sandbox", "ref", "this manifest refers to another (\"%.100s\"); name that one", m.ref);
+        *ret = node_find(node_find(m.block, "network"), "egress");
+        return 0;
+}
+
+static int
+read_tree(struct arena *arena, const char *file, const struct node **ret, struct error *e)
+{
+        const struct node *root;
+        const char *bytes;
+        size_t len;
+
+        if (ends_with(file, ".md"))
+                return read_manifest(arena, file, ret, e);
+        if (ref_file_read(arena, file, REF_FILE_MAX, &bytes, &len, e) < 0)
+                return -1;
+        if (ends_with(file, ".json") ? json_read(arena, bytes, len, &text_limits_manifest, &root, e) < 0
+                                     : yaml_read(arena, bytes, len, 1, &text_limits_manifest, &root, e) < 0)
+                return -1;
+        return find_list(root, ret, e);
+}
+
+static int
+read_entries(struct arena *arena, const struct node *list, struct gate_list *ret, struct error *e)
+{
+        size_t count = list ? list->len : 0;
+
+        if (list && list->kind == NODE_NULL)
+                count = 0;
+        else if (list && list->kind != NODE_LIST)
+                return not_a_list(list, e);
+        if (count > GATE_ENTRIES_MAX)
+                return fail_at(e, ERROR_QUOTA_EXCEEDED, "network/egress", "too_many", "%zu destinations; at most %d can be listed", count, GATE_ENTRIES_MAX);
+        ret->allow.items = arena_array(arena, const char *, count + 1);
+        ret->entries = arena_array(arena, struct spec_egress, count + 1);
+        if (!ret->allow.items || !ret->entries)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the list");
+        for (size_t i = 0; i < count; i++) {
+                const struct node *n = node_at(list, i);
+
+                if (n->kind != NODE_STRING)
+                        return not_a_list(n, e);
+                if (egress_read(arena, n->text, &ret->entries[i], e) < 0) {
+                        (void)snprintf(e->path, sizeof e->path, "network/egress/%zu", i);
+                        e->line = n->line;
+                        e->column = n->column;
+                        return -1;
+                }
+                ret->entries[i].line = n->line;
+                ret->entries[i].column = n->column;
+                ret->allow.items[ret->allow.count++] = n->text;
+        }
+        return 0;
+}
+
+/* Does the host permit that this is asked for? As for a manifest. */
+static int
+ask_host(const struct host_rules *rules, const struct gate_list *list, struct error *e)
+{
+        for (size_t i = 0; i < list->allow.count; i++) {
+                const struct spec_egress *entry = &list->entries[i];
+                enum host_destination judged = host_destination_judge(rules, entry);
+
+                if (judged == HOST_DESTINATION_PERMITTED)
+                        continue;
+                (void)fail_at(e, ERROR_EGRESS_NOT_PERMITTED, "", host_destination_reason(judged), "%s%s %s", entry->is_wildcard ? "*." : "", entry->host,
+                              host_destination_words(judged));
+                (void)snprintf(e->path, sizeof e->path, "network/egress/%zu", i);
+                e->line = entry->line;
+                e->column = entry->column;
+                return -1;
+        }
+        return 0;
+}
+
+/* The private names of the host, written as entries once more: the gate reads texts. */
+static int
+write_private(struct arena *arena, const struct host_rules *rules, struct gate_list *ret, struct error *e)
+{
+        ret->private_entries = rules->private_names;
+        ret->private_names.items = arena_array(arena, const char *, rules->private_name_count + 1);
+        for (size_t i = 0; ret->private_names.items && i < rules->private_name_count && i < GATE_ENTRIES_MAX; i++) {
+                char *text = arena_alloc(arena, EGRESS_TEXT_ROOM);
+
+                if (text)
+                        ret->private_names.items[ret->private_names.count++] = egress_text(&rules->private_names[i], text);
+        }
+        return arena_is_full(arena) ? fail(e, ERROR_NO_MEMORY, "no memory for the host's private names") : 0;
+}
+
+int
+gate_list_read(struct arena *arena, const char *file, const char *host_file, struct gate_list *ret, struct error *e)
+{
+        static const struct host_ability none;
+        const struct node *list = NULL;
+        struct host_file host;
+
+        *ret = (struct gate_list){ .file = file };
+        if (read_tree(arena, file, &list, e) < 0 || read_entries(arena, list, ret, e) < 0)
+                return -1;
+        if (host_file_load(arena, host_file, &none, false, &host, e) < 0)
+                return host_file ? error_wrap(e, "host file %.200s", host_file) : -1;
+        ret->resolvers = (struct gate_texts){ (const char **)(uintptr_t)host.rules->resolvers.items, host.rules->resolvers.count };
+        ret->networks = (struct gate_texts){ (const char **)(uintptr_t)host.rules->private_networks.items, host.rules->private_networks.count };
+        ret->caps_max = host.rules->egress_caps;
+        return ask_host(host.rules, ret, e) < 0 || write_private(arena, host.rules, ret, e) < 0 ? -1 : 0;
+}

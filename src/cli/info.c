@@ -1,0 +1,117 @@
+/*
+ * cli/info.c - `carrel info`: one sandbox, or the daemon itself.
+ *
+ * Room: cli (joining, program). Touches: fd (standard streams); the rest is libcarrel's.
+ */
+#include <inttypes.h>
+
+#include "cli/ask.h"
+#include "cli/commands.h"
+#include "cli/finding_print.h"
+
+static int
+print_info_json(const struct carrel_info *info)
+{
+        struct json_writer w;
+
+        json_init(&w, true);
+        json_open_map(&w);
+        json_member_text(&w, "version", info->version);
+        json_key(&w, "runtimes");
+        json_open_list(&w);
+        for (size_t i = 0; i < info->runtime_count; i++)
+                json_text(&w, info->runtimes[i]);
+        json_close_list(&w);
+        json_member_int(&w, "sandboxes", (int64_t)info->sandboxes);
+        json_member_int(&w, "pool", (int64_t)info->pool);
+        json_close_map(&w);
+        return json_print(&w, stdout);
+}
+
+static int
+daemon_info(const struct ask *a)
+{
+        struct carrel_info *info;
+        struct carrel_error e;
+        int status = 0;
+
+        if (carrel_info(a->c, &info, &e) < 0)
+                return ask_failed(a, NULL, &e);
+        if (a->is_json) {
+                status = print_info_json(info);
+        } else {
+                (void)printf("version    ");
+                print_escaped(stdout, info->version, false);
+                (void)printf("\nstate      ");
+                print_escaped(stdout, carrel_state(a->c), false);
+                (void)printf("\nsandboxes  %" PRIu64 "\npool       %" PRIu64 "\nruntimes  ", info->sandboxes, info->pool);
+                for (size_t i = 0; i < info->runtime_count; i++) {
+                        (void)fputc(' ', stdout);
+                        print_escaped(stdout, info->runtimes[i], false);
+                }
+                (void)fputs(info->runtime_count == 0 ? " none\n" : "\n", stdout);
+        }
+        carrel_free(info);
+        return status;
+}
+
+static int
+sandbox_info(const struct ask *a, const char *id)
+{
+        struct carrel_sandbox *s;
+        struct carrel_error e;
+        int status;
+
+        if (carrel_get(a->c, id, &s, &e) < 0)
+                return ask_failed(a, NULL, &e);
+        if (!s)
+                return ask_no_sandbox(a, id);
+        status = print_sandbox(a, s);
+        carrel_free(s);
+        return status;
+}
+
+static int
+instructions(const struct ask *a, const char *id)
+{
+        struct carrel_error e;
+        struct json_writer w;
+        char *text;
+        int status = 0;
+
+        if (carrel_instructions(a->c, id, &text, &e) < 0)
+                return ask_failed(a, NULL, &e);
+        if (a->is_json) {
+                json_init(&w, true);
+                json_open_map(&w);
+                json_member_text(&w, "text", text);
+                json_close_map(&w);
+                status = json_print(&w, stdout);
+        } else {
+                print_escaped(stdout, text, true);
+                (void)fputc('\n', stdout);
+        }
+        carrel_free(text);
+        return status;
+}
+
+int
+cmd_info(int argc, char **argv)
+{
+        struct ask a = { .state = NULL };
+        bool wants_words = false;
+        const struct option_row rows[] = { ASK_ROWS(&a), { "--instructions", NULL, &wants_words } };
+        struct error e;
+        int status, result;
+
+        result = ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 0, 1, "", &e);
+        if (result == 0 && wants_words && a.word_count == 0)
+                result = fail(&e, ERROR_INVALID_ARGUMENT, "--instructions are those of one sandbox: name it");
+        if (result < 0)
+                return ask_wrong(&a, &e);
+        status = ask_open(&a);
+        if (status != 0)
+                return status;
+        status = a.word_count == 0 ? daemon_info(&a) : wants_words ? instructions(&a, a.words[0]) : sandbox_info(&a, a.words[0]);
+        return ask_close(&a, status);
+}

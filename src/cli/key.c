@@ -1,0 +1,150 @@
+/*
+ * cli/key.c - `carrel key new|ls|rm`: tokens for clients that come over TCP.
+ *
+ * Room: cli (joining, program). Touches: fd (standard streams); the rest is libcarrel's.
+ */
+#include <string.h>
+
+#include "cli/ask.h"
+#include "cli/commands.h"
+#include "cli/finding_print.h"
+#include "cli/value.h"
+
+static void
+json_token(struct json_writer *w, const struct carrel_token *t)
+{
+        json_open_map(w);
+        json_member_text(w, "id", t->id);
+        if (t->token)
+                json_member_text(w, "token", t->token);
+        if (t->owner)
+                json_member_text(w, "owner", t->owner);
+        if (t->scope)
+                json_member_text(w, "scope", t->scope);
+        json_key(w, "created_at_ms");
+        json_uint(w, t->created_at_ms);
+        json_close_map(w);
+}
+
+static int
+key_new(const struct ask *a, const char *owner, const char *scope)
+{
+        struct carrel_error e;
+        struct carrel_token *t;
+        struct json_writer w;
+        int status = 0;
+
+        if (carrel_token_create(a->c, owner, scope, &t, &e) < 0)
+                return ask_failed(a, NULL, &e);
+        if (a->is_json) {
+                json_init(&w, true);
+                json_token(&w, t);
+                status = json_print(&w, stdout);
+        } else {
+                print_escaped(stdout, t->token ? t->token : "", false);
+                (void)fputc('\n', stdout);
+                (void)fprintf(stderr, "carrel: this is token ");
+                print_escaped(stderr, t->id, false);
+                (void)fprintf(stderr, "; it is not shown again\n");
+        }
+        carrel_free(t);
+        return status;
+}
+
+static void
+print_rows(const struct carrel_tokens *all, struct table *t, FILE *out)
+{
+        static const char *const heads[] = { "ID", "OWNER", "SCOPE", "AGE" };
+
+        table_row(t, out, heads, 4);
+        for (size_t i = 0; i < all->count; i++) {
+                const struct carrel_token *token = &all->items[i];
+                char age[SPAN_TEXT];
+                const char *cells[] = { token->id, token->owner ? token->owner : "-", token->scope ? token->scope : "-",
+                                        span_text(span_since(token->created_at_ms), age) };
+
+                table_row(t, out, cells, 4);
+        }
+}
+
+static int
+key_ls(const struct ask *a)
+{
+        struct table t = { .widths = { 0 } };
+        struct carrel_tokens *all;
+        struct carrel_error e;
+        struct json_writer w;
+        int status = 0;
+
+        if (carrel_token_list(a->c, &all, &e) < 0)
+                return ask_failed(a, NULL, &e);
+        if (a->is_json) {
+                json_init(&w, true);
+                json_open_map(&w);
+                json_key(&w, "items");
+                json_open_list(&w);
+                for (size_t i = 0; i < all->count; i++)
+                        json_token(&w, &all->items[i]);
+                json_close_list(&w);
+                json_close_map(&w);
+                status = json_print(&w, stdout);
+        } else if (all->count == 0) {
+                (void)puts("There is no token. `carrel key new` makes one.");
+        } else {
+                print_rows(all, &t, NULL);
+                print_rows(all, &t, stdout);
+        }
+        carrel_free(all);
+        return status;
+}
+
+static int
+key_rm(const struct ask *a, const char *id)
+{
+        struct carrel_error e;
+        struct json_writer w;
+        int existed;
+
+        if (carrel_token_revoke(a->c, id, &existed, &e) < 0)
+                return ask_failed(a, NULL, &e);
+        if (!a->is_json) {
+                (void)puts(existed ? "the token is worthless now" : "there was no such token");
+                return 0;
+        }
+        json_init(&w, true);
+        json_open_map(&w);
+        json_member_bool(&w, "existed", existed != 0);
+        json_close_map(&w);
+        return json_print(&w, stdout);
+}
+
+static int
+check_words(const struct ask *a, struct error *e)
+{
+        if (strcmp(a->words[0], "rm") == 0 ? a->word_count == 2 : a->word_count == 1 && (strcmp(a->words[0], "new") == 0 || strcmp(a->words[0], "ls") == 0))
+                return 0;
+        if (value_word_check(VALUE_KEY_ACTION, (struct value_place){ "key", NULL }, a->words[0], e) < 0)
+                return -1;
+        (void)fail(e, ERROR_INVALID_ARGUMENT, a->word_count == 1 ? "key rm needs the id of a token" : "key %s takes nothing more", a->words[0]);
+        error_hint(e, "For example: carrel key rm TOKEN-ID. `carrel key ls` shows the ids.");
+        return -1;
+}
+
+int
+cmd_key(int argc, char **argv)
+{
+        struct ask a = { .state = NULL };
+        const char *owner = NULL, *scope = NULL;
+        const struct option_row rows[] = { ASK_ROWS(&a), { "--owner", &owner, NULL }, { "--scope", &scope, NULL } };
+        struct error e;
+        int status;
+
+        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 1, 2, "to know what to do: new, ls or rm", &e) < 0 || check_words(&a, &e) < 0 ||
+            value_word_check(VALUE_SCOPE, (struct value_place){ "key", "--scope" }, scope, &e) < 0)
+                return ask_wrong(&a, &e);
+        status = ask_open(&a);
+        if (status != 0)
+                return status;
+        status = strcmp(a.words[0], "new") == 0 ? key_new(&a, owner, scope) : strcmp(a.words[0], "ls") == 0 ? key_ls(&a) : key_rm(&a, a.words[1]);
+        return ask_close(&a, status);
+}

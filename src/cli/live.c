@@ -1,0 +1,302 @@
+/*
+ * cli/live.c - an exec as a person or a script sees it.
+ *
+ * Room: cli (joining, program). Touches: fd (standard streams, the caller's terminal), signals, clock; the rest is libcarrel's.
+ * Theory: one poll(2) over all of it, and nothing in it waits. No byte is read before the one before it was written: that holds
+ * the command back and loses nothing. The first signal is the command's; the second, or ten seconds, ends its whole tree.
+ */
+#include "cli/live.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/finding_print.h"
+#include "cli/sink.h"
+#include "event/outcome.h"
+#include "sandbox/terminal.h"
+
+enum { GRACE_MS = 10000, LAST_MS = 2000, CALL_MS = 2000, INPUT_ROOM = 64 * 1024 };
+
+struct live {
+        const struct live_options *o;
+        struct sink out, err;
+        struct terminal_mode mode;
+        bool input_is_open, is_over, is_stopped, was_killed;
+        unsigned strikes;
+        uint64_t grace_ms;             /* moment of the kill; UINT64_MAX: none */
+        size_t in_start, in_end;
+        char in[INPUT_ROOM];
+};
+
+static int signals = -1;               /* one for the process: a signal has one hearer */
+
+static const int heard[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH };
+
+static uint64_t
+now_ms(void)
+{
+        struct timespec t;
+
+        (void)clock_gettime(CLOCK_BOOTTIME, &t);
+        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+int
+live_begin(struct carrel_error *e)
+{
+        const struct sigaction ignore = { .sa_handler = SIG_IGN };
+        sigset_t set;
+
+        (void)sigemptyset(&set);
+        for (size_t i = 0; i < sizeof heard / sizeof *heard; i++)
+                (void)sigaddset(&set, heard[i]);
+        (void)sigaction(SIGPIPE, &ignore, NULL);
+        if (sigprocmask(SIG_BLOCK, &set, NULL) == 0)
+                signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        if (signals >= 0)
+                return 0;
+        *e = (struct carrel_error){ .code = "internal_error", .message = "signals cannot be heard here", .exit_status = 125 };
+        return -1;
+}
+
+/* -- signals --------------------------------------------------------------------------------------------------- */
+
+static void
+end_it(struct live *l)
+{
+        carrel_set_timeout(l->o->c, CALL_MS);
+        if (l->was_killed || carrel_kill(l->o->c, l->o->id, carrel_exec_number(l->o->x), NULL, NULL) < 0)
+                l->is_stopped = true;          /* without its caller the tree dies as well */
+        l->was_killed = true;
+        l->grace_ms = now_ms() + LAST_MS;      /* for a reader who does not read what is left */
+}
+
+static void
+strike(struct live *l, int number)
+{
+        if (l->is_over) {                      /* only a reader is left that does not read */
+                l->out.is_gone = l->err.is_gone = true;
+                return;
+        }
+        if (!l->o->is_owner) {
+                l->is_stopped = true;
+                return;
+        }
+        if (l->strikes++ > 0) {
+                end_it(l);
+                return;
+        }
+        l->grace_ms = now_ms() + GRACE_MS;
+        carrel_set_timeout(l->o->c, CALL_MS);
+        if (carrel_signal(l->o->c, l->o->id, carrel_exec_number(l->o->x), number, NULL) < 0)
+                (void)carrel_exec_signal(l->o->x, number, NULL);
+}
+
+static void
+hear_signals(struct live *l)
+{
+        struct signalfd_siginfo info;
+
+        while (read(signals, &info, sizeof info) == (ssize_t)sizeof info) {
+                int number = (int)info.ssi_signo;
+                uint16_t rows, columns;
+
+                if (number == SIGWINCH) {
+                        terminal_size(STDIN_FILENO, &rows, &columns);
+                        if (l->o->has_terminal && rows > 0)
+                                (void)carrel_exec_resize(l->o->x, rows, columns, NULL);
+                } else if (number == SIGUSR1 || number == SIGUSR2) {
+                        if (l->o->is_owner)
+                                (void)carrel_exec_signal(l->o->x, number, NULL);
+                } else {
+                        strike(l, number);
+                }
+        }
+}
+
+/* -- input ----------------------------------------------------------------------------------------------------- */
+
+static void
+give_input(struct live *l)
+{
+        while (l->in_start < l->in_end) {
+                long taken = carrel_exec_write(l->o->x, l->in + l->in_start, l->in_end - l->in_start, NULL);
+
+                if (taken <= 0)
+                        return;
+                l->in_start += (size_t)taken;
+        }
+}
+
+static void
+take_input(struct live *l)
+{
+        ssize_t got = read(STDIN_FILENO, l->in, sizeof l->in);
+
+        if (got < 0 && (errno == EINTR || errno == EAGAIN))
+                return;
+        if (got <= 0) {
+                l->input_is_open = false;
+                if (!l->o->has_terminal)
+                        (void)carrel_exec_write_end(l->o->x, NULL);
+                return;
+        }
+        l->in_start = 0;
+        l->in_end = (size_t)got;
+        give_input(l);
+}
+
+/* -- output ---------------------------------------------------------------------------------------------------- */
+
+static bool
+is_busy(const struct live *l)
+{
+        return sink_is_busy(&l->out) || sink_is_busy(&l->err);
+}
+
+static bool
+has_reached(const struct live *l)
+{
+        return l->o->stdout_end != CARREL_NONE && carrel_exec_offset(l->o->x, CARREL_STDOUT) >= l->o->stdout_end &&
+               carrel_exec_offset(l->o->x, CARREL_STDERR) >= l->o->stderr_end;
+}
+
+static void
+end_output(struct live *l)
+{
+        l->is_over = true;
+        sink_end(&l->out);
+        sink_end(&l->err);
+}
+
+/* Takes pieces until one has to wait for its reader. 0 or -1. */
+static int
+take_output(struct live *l, struct carrel_error *e)
+{
+        while (!is_busy(l) && !l->is_over) {
+                struct carrel_piece p;
+                int got;
+
+                if (has_reached(l)) {
+                        l->is_stopped = true;
+                        end_output(l);
+                        return 0;
+                }
+                got = carrel_exec_read(l->o->x, 0, &p, e);
+                if (got <= 0)
+                        return got;
+                if (p.kind == CARREL_END)
+                        end_output(l);
+                if (p.kind == CARREL_STDOUT || p.kind == CARREL_STDERR)
+                        sink_put(p.kind == CARREL_STDOUT ? &l->out : &l->err, p.bytes, p.len);
+                (void)sink_write(&l->err);     /* without anybody to read its errors the command goes on */
+                if (sink_write(&l->out) < 0)
+                        return 0;
+        }
+        return 0;
+}
+
+/* -- all of it ------------------------------------------------------------------------------------------------- */
+
+enum { ON_SIGNAL, ON_CHANNEL, ON_INPUT, ON_OUT, ON_ERR, ON_MAX };
+
+static int
+wait_for(struct live *l, struct pollfd *fds)
+{
+        short wanted = carrel_exec_events(l->o->x);
+        bool reads = l->input_is_open && l->in_start == l->in_end && !l->is_over;
+        uint64_t now = now_ms();
+        int timeout = l->grace_ms == UINT64_MAX ? -1 : l->grace_ms > now ? (int)(l->grace_ms - now) : 0;
+
+        if (l->in_start < l->in_end)
+                wanted |= POLLOUT;
+        fds[ON_SIGNAL] = (struct pollfd){ signals, POLLIN, 0 };
+        fds[ON_CHANNEL] = (struct pollfd){ is_busy(l) || l->is_over ? -1 : carrel_exec_fd(l->o->x), wanted, 0 };
+        fds[ON_INPUT] = (struct pollfd){ reads ? STDIN_FILENO : -1, POLLIN, 0 };
+        fds[ON_OUT] = sink_poll(&l->out);
+        fds[ON_ERR] = sink_poll(&l->err);
+        return poll(fds, ON_MAX, timeout);
+}
+
+static void
+wait_and_act(struct live *l)
+{
+        struct pollfd fds[ON_MAX];
+
+        if (wait_for(l, fds) == 0 && l->grace_ms != UINT64_MAX) {
+                l->grace_ms = UINT64_MAX;
+                end_it(l);
+        }
+        if (fds[ON_SIGNAL].revents != 0)
+                hear_signals(l);
+        if (fds[ON_INPUT].revents != 0)
+                take_input(l);
+        else if ((fds[ON_CHANNEL].revents & POLLOUT) != 0)
+                give_input(l);
+        (void)sink_write(&l->err);
+        (void)sink_write(&l->out);
+}
+
+static enum live_result
+follow(struct live *l, struct carrel_error *e)
+{
+        for (;;) {
+                if (take_output(l, e) < 0)
+                        return LIVE_FAILED;
+                if (l->is_over && !is_busy(l))
+                        return carrel_exec_end(l->o->x) ? LIVE_ENDED : LIVE_STOPPED;
+                if (l->is_stopped && !l->is_over)
+                        return LIVE_STOPPED;
+                if (l->out.is_gone)
+                        return LIVE_READER_GONE;
+                wait_and_act(l);
+        }
+}
+
+enum live_result
+live_follow(const struct live_options *o, struct carrel_error *e)
+{
+        static struct live l;          /* large; one for the process, as its standard streams are */
+        enum live_result result;
+
+        l.o = o;
+        l.grace_ms = UINT64_MAX;
+        l.input_is_open = o->has_input;
+        sink_init(&l.out, STDOUT_FILENO, o->is_raw || o->has_terminal);
+        sink_init(&l.err, STDERR_FILENO, o->is_raw);
+        if (o->has_terminal)
+                terminal_raw(&l.mode, STDIN_FILENO);
+        result = follow(&l, e);
+        terminal_restore(&l.mode);
+        sink_fini(&l.out);
+        sink_fini(&l.err);
+        return result;
+}
+
+void
+live_print_end(const struct carrel_end *end)
+{
+        if (end->dropped_bytes > 0)
+                (void)fprintf(stderr, "carrel: %llu bytes of output were dropped: they were past a limit on output, or nobody read them\n",
+                              (unsigned long long)end->dropped_bytes);
+        for (int word = OUTCOME_TIMED_OUT; word < OUTCOME_MAX; word++) {
+                enum error_code code = outcome_error((enum outcome_word)word);
+                struct error e;
+
+                if (strcmp(end->outcome, outcome_name((enum outcome_word)word)) != 0)
+                        continue;
+                if (code == ERROR_NONE) {
+                        (void)fprintf(stderr, "carrel: the command was ended: %s\n", outcome_help((enum outcome_word)word));
+                        return;
+                }
+                (void)fail(&e, code, "the command was ended: %s", outcome_help((enum outcome_word)word));
+                print_error(stderr, "carrel", &e);
+        }
+}

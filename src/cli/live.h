@@ -1,0 +1,37 @@
+/*
+ * cli/live.h - an exec as a person or a script sees it: output as it comes, input, signals, a terminal.
+ */
+#ifndef CARREL_CLI_LIVE_H
+#define CARREL_CLI_LIVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "carrel/carrel.h"
+
+struct live_options {
+        struct carrel *c;
+        const char *id;                /* of the sandbox */
+        struct carrel_exec *x;         /* borrowed */
+        bool is_owner;                 /* signals go to the command, and input if has_input; else the first one ends the watching */
+        bool has_input, has_terminal, is_raw;
+        uint64_t stdout_end, stderr_end;       /* stop when both were reached; CARREL_NONE: at the command's end */
+};
+
+enum live_result {
+        LIVE_FAILED = -1,              /* the error was written */
+        LIVE_ENDED,                    /* carrel_exec_end() says how */
+        LIVE_STOPPED,                  /* offsets reached, or watching was ended */
+        LIVE_READER_GONE,              /* of standard output */
+};
+
+/* Signals are kept for live_follow() from here on: call it before the exec is started. 0 or -1. */
+int live_begin(struct carrel_error *e);
+
+/* Standard output and standard error get what comes, until the end. */
+enum live_result live_follow(const struct live_options *o, struct carrel_error *e);
+
+/* An ending that is not the command's own, and what was dropped, in words on standard error. */
+void live_print_end(const struct carrel_end *end);
+
+#endif

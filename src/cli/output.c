@@ -1,0 +1,191 @@
+/*
+ * cli/output.c - `carrel output`: what an exec has written, from an offset on; once, or until its end.
+ *
+ * Room: cli (joining, program). Touches: fd (standard streams), signals; the rest is libcarrel's.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cli/ask.h"
+#include "cli/commands.h"
+#include "cli/finding_print.h"
+#include "cli/live.h"
+#include "cli/value.h"
+
+enum { STATUS_READER_GONE = 128 + 13 };
+
+struct showing {
+        struct ask ask;
+        const char *offset, *err_offset;
+        bool is_followed, is_raw;
+        uint64_t exec, from, err_from;
+};
+
+static int
+read_arguments(int argc, char **argv, struct showing *s, struct error *e)
+{
+        const struct option_row rows[] = {
+                ASK_ROWS(&s->ask), { "--follow", NULL, &s->is_followed }, { "--offset", &s->offset, NULL },
+                { "--stderr-offset", &s->err_offset, NULL }, { "--raw", NULL, &s->is_raw },
+        };
+
+        if (ask_read(&s->ask, argc, argv, rows, sizeof rows / sizeof *rows, 2, 2, "the id of a sandbox and the number of an exec", e) < 0 ||
+            value_number_read(VALUE_EXEC, (struct value_place){ "output", NULL }, s->ask.words[1], &s->exec, e) < 0)
+                return -1;
+        if (value_number_read(VALUE_OFFSET, (struct value_place){ "output", "--offset" }, s->offset, &s->from, e) < 0)
+                return -1;
+        return value_number_read(VALUE_OFFSET, (struct value_place){ "output", "--stderr-offset" }, s->err_offset, &s->err_from, e);
+}
+
+static int
+no_exec(const struct showing *s)
+{
+        struct error e;
+
+        (void)fail_at(&e, ERROR_EXEC_NOT_FOUND, "exec", NULL, "there is no exec %" PRIu64 " in the sandbox %.64s", s->exec, s->ask.words[0]);
+        return ask_wrong(&s->ask, &e);
+}
+
+static void
+say_dropped(const char *stream, uint64_t from, uint64_t kept)
+{
+        if (kept > from)
+                (void)fprintf(stderr, "carrel: %" PRIu64 " bytes of %s from there on are no longer kept\n", kept - from, stream);
+}
+
+static uint64_t
+later(uint64_t a, uint64_t b)
+{
+        return a > b ? a : b;
+}
+
+/* -- live ------------------------------------------------------------------------------------------------------ */
+
+static int
+show(const struct showing *s, const struct carrel_exec_info *info)
+{
+        struct live_options o = { .c = s->ask.c, .id = s->ask.words[0], .is_raw = s->is_raw,
+                                  .stdout_end = s->is_followed ? CARREL_NONE : info->end.stdout_bytes, .stderr_end = s->is_followed ? CARREL_NONE : info->end.stderr_bytes };
+        enum live_result result;
+        struct carrel_error e;
+        int status = 0;
+
+        say_dropped("standard output", s->from, info->stdout_offset);
+        say_dropped("standard error", s->err_from, info->stderr_offset);
+        if (live_begin(&e) < 0 || carrel_attach(s->ask.c, s->ask.words[0], (uint32_t)s->exec, later(s->from, info->stdout_offset),
+                                                later(s->err_from, info->stderr_offset), 0, &o.x, &e) < 0)
+                return ask_failed(&s->ask, NULL, &e);
+        result = live_follow(&o, &e);
+        if (result == LIVE_ENDED && s->is_followed) {
+                live_print_end(carrel_exec_end(o.x));
+                status = carrel_exec_end(o.x)->exit_status;
+        }
+        (void)carrel_exec_detach(o.x, NULL);   /* a watcher who leaves ends nothing */
+        if (result == LIVE_READER_GONE)
+                return STATUS_READER_GONE;
+        return result == LIVE_FAILED ? ask_failed(&s->ask, NULL, &e) : status;
+}
+
+/* -- as one JSON object ---------------------------------------------------------------------------------------- */
+
+struct collected { char *bytes; size_t len; };
+
+static int
+collect(struct collected *c, const struct carrel_piece *p)
+{
+        char *grown = realloc(c->bytes, c->len + p->len + 1);
+
+        if (!grown)
+                return -1;
+        c->bytes = grown;
+        for (size_t i = 0; i < p->len; i++)
+                grown[c->len++] = ((const char *)p->bytes)[i];
+        return 0;
+}
+
+static int
+gather(const struct showing *s, const struct carrel_exec_info *info, struct carrel_exec *x, struct collected *out, struct carrel_error *e)
+{
+        struct carrel_piece p;
+        int got;
+
+        while (s->is_followed || carrel_exec_offset(x, CARREL_STDOUT) < info->end.stdout_bytes ||
+               carrel_exec_offset(x, CARREL_STDERR) < info->end.stderr_bytes) {
+                got = carrel_exec_read(x, -1, &p, e);
+                if (got <= 0)
+                        return got;
+                if ((p.kind == CARREL_STDOUT || p.kind == CARREL_STDERR) && collect(&out[p.kind == CARREL_STDERR], &p) < 0) {
+                        *e = (struct carrel_error){ .code = "no_memory", .message = "no memory for the output", .exit_status = 125 };
+                        return -1;
+                }
+        }
+        return 0;
+}
+
+static int
+print_json(const struct carrel_exec_info *info, const struct collected *out)
+{
+        static const char *const names[] = { "stdout", "stderr" };
+        struct json_writer w;
+
+        json_init(&w, true);
+        json_open_map(&w);
+        json_key(&w, "exec");
+        json_exec(&w, info);
+        for (size_t i = 0; i < 2; i++) {
+                json_key(&w, names[i]);
+                json_bytes(&w, out[i].bytes ? out[i].bytes : "", out[i].len);
+        }
+        json_close_map(&w);
+        return json_print(&w, stdout);
+}
+
+static int
+show_json(const struct showing *s, const struct carrel_exec_info *info)
+{
+        struct collected out[2] = { { NULL, 0 }, { NULL, 0 } };
+        struct carrel_exec_info *later_info = NULL;
+        struct carrel_exec *x;
+        struct carrel_error e;
+        int status;
+
+        if (carrel_attach(s->ask.c, s->ask.words[0], (uint32_t)s->exec, later(s->from, info->stdout_offset), later(s->err_from, info->stderr_offset),
+                          0, &x, &e) < 0)
+                return ask_failed(&s->ask, NULL, &e);
+        if (gather(s, info, x, out, &e) < 0) {
+                status = ask_failed(&s->ask, NULL, &e);
+        } else {
+                if (s->is_followed)
+                        (void)carrel_exec_get(s->ask.c, s->ask.words[0], (uint32_t)s->exec, &later_info, &e);
+                status = print_json(later_info ? later_info : info, out);
+        }
+        (void)carrel_exec_detach(x, NULL);
+        carrel_free(later_info);
+        free(out[0].bytes);
+        free(out[1].bytes);
+        return status;                         /* lint: out[] is freed, both of it */
+}
+
+int
+cmd_output(int argc, char **argv)
+{
+        struct showing s = { .exec = 0 };
+        struct carrel_exec_info *info;
+        struct carrel_error failed;
+        struct error e;
+        int status;
+
+        if (read_arguments(argc, argv, &s, &e) < 0)
+                return ask_wrong(&s.ask, &e);
+        status = ask_open(&s.ask);
+        if (status != 0)
+                return status;
+        if (carrel_exec_get(s.ask.c, s.ask.words[0], (uint32_t)s.exec, &info, &failed) < 0)
+                return ask_close(&s.ask, ask_failed(&s.ask, NULL, &failed));
+        if (!info)
+                return ask_close(&s.ask, no_exec(&s));
+        status = s.ask.is_json ? show_json(&s, info) : show(&s, info);
+        carrel_free(info);
+        return ask_close(&s.ask, status);
+}

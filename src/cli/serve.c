@@ -1,0 +1,192 @@
+/*
+ * cli/serve.c - `carrel serve`: the daemon, in the foreground.
+ *
+ * Room: cli (joining, program). Touches: fd (standard streams), the files its options name.
+ * Knows options, and how the operator's files are read. Knows nothing of processes: that is the room daemon.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/finding_print.h"
+#include "cli/ladder.h"
+#include "cli/options.h"
+#include "cli/prepare.h"
+#include "cli/scope.h"
+#include "cli/value.h"
+#include "daemon/graph.h"
+#include "daemon/launcher.h"
+#include "daemon/log.h"
+#include "daemon/state.h"
+#include "host/facts.h"
+#include "prepare/host.h"
+#include "prepare/host_file.h"
+#include "prepare/interpreters.h"
+#include "ref/file.h"
+#include "text/tree_pack.h"
+
+enum { ARENA_MAX = 64 << 20, OPTIONS_ARENA_MAX = 1 << 20 };
+
+struct serving {
+        const char *state, *tcp, *ports, *host_file, *pool, *pool_manifest, *socket_mode, *delete_after;
+        char delete_after_ms[24];
+        bool is_json, wants_graph;
+        struct arena files;            /* what load() gave the last time */
+};
+
+static int
+read_arguments(int argc, char **argv, struct serving *s, struct error *e)
+{
+        const struct option_row rows[] = {
+                { "--state", &s->state, NULL }, { "--listen", &s->tcp, NULL }, { "--ports", &s->ports, NULL }, { "--host", &s->host_file, NULL },
+                { "--pool", &s->pool, NULL }, { "--pool-manifest", &s->pool_manifest, NULL }, { "--socket-mode", &s->socket_mode, NULL },
+                { "--delete-after", &s->delete_after, NULL },
+                { "--json", NULL, &s->is_json }, { "--graph", NULL, &s->wants_graph },
+        };
+        size_t count;
+
+        return options_read(argc, argv, rows, sizeof rows / sizeof rows[0], NULL, 0, &count, e);
+}
+
+/* An octal mode that leaves the sockets to their owner and gives nobody a right to execute. */
+static int
+read_mode(const char *text, mode_t *ret, struct error *e)
+{
+        char *end;
+        unsigned long mode = text ? strtoul(text, &end, 8) : 0600;
+
+        if (text && (*text < '0' || *text > '7' || *end != '\0' || (mode & ~0666ul) != 0 || (mode & 0600) != 0600))
+                return value_wrong(VALUE_MODE, (struct value_place){ "serve", "--socket-mode" }, text, e);
+        *ret = (mode_t)mode;
+        return 0;
+}
+
+static int
+check_pool(const struct serving *s, struct error *e)
+{
+        uint64_t count = 0;
+
+        if (value_number_read(VALUE_POOL, (struct value_place){ "serve", "--pool" }, s->pool, &count, e) < 0)
+                return -1;
+        if (s->pool_manifest && count == 0)
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "--pool-manifest", NULL, "--pool-manifest says what a pool is made of: add --pool N");
+        return 0;
+}
+
+static int
+check_delete_after(struct serving *s, struct error *e)
+{
+        uint64_t ms;
+
+        if (!s->delete_after)
+                return 0;
+        if (value_duration_read((struct value_place){ "serve", "--delete-after" }, s->delete_after, &ms, e) < 0)
+                return -1;
+        (void)snprintf(s->delete_after_ms, sizeof s->delete_after_ms, "%" PRIu64, ms);
+        return 0;
+}
+
+/* -- the operator's files --------------------------------------------------------------------------------------------- */
+
+static int
+load_host(struct serving *s, struct launcher_files *ret, struct error *e)
+{
+        struct host_facts *facts = arena_new(&s->files, struct host_facts);
+        struct host_ability real;
+        struct host_file file;
+        struct runtimes runtimes;
+
+        if (!facts)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the facts of this machine");
+        if (host_facts_read(facts, e) < 0)
+                return -1;
+        real = prepare_planned_ability(facts, true);
+        if (host_file_load(&s->files, s->host_file, &real, true, &file, e) < 0)
+                return s->host_file ? error_wrap(e, "host file %.200s", s->host_file) : -1;
+        ret->secrets = (struct secret_sources){ file.rules->sources, file.rules->secrets_file, NULL };
+        if (interpreters_look(&s->files, file.rules, &runtimes, e) < 0)
+                return -1;
+        return prepare_host_pack(&s->files, file.tree, &runtimes, &ret->host, &ret->host_len, e);
+}
+
+static int
+load_pool(struct serving *s, struct launcher_files *ret, struct error *e)
+{
+        struct ref_manifest_file file;
+        struct findings findings;
+        struct manifest manifest;
+        void *bytes;
+
+        if (!s->pool_manifest)
+                return 0;
+        findings_init(&findings, &s->files);
+        if (ref_manifest_open(&s->files, s->pool_manifest, &file, e) < 0 ||
+            manifest_read(&s->files, file.bytes, file.len, file.kind, file.syntax, &manifest, &findings, e) < 0)
+                return error_wrap(e, "pool manifest %.200s", s->pool_manifest);
+        ret->pool_len = tree_pack_len(manifest.root);
+        bytes = arena_alloc(&s->files, ret->pool_len);
+        if (!bytes)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the pool's manifest");
+        tree_pack(manifest.root, bytes);
+        ret->pool = bytes;
+        return 0;
+}
+
+static int
+load(void *ctx, struct launcher_files *ret, struct error *e)
+{
+        struct serving *s = ctx;
+        struct arena before = s->files;
+
+        arena_init(&s->files, ARENA_MAX);
+        *ret = (struct launcher_files){ .host = NULL };
+        if (load_host(s, ret, e) == 0 && load_pool(s, ret, e) == 0) {
+                arena_fini(&before);
+                return 0;
+        }
+        arena_fini(&s->files);
+        s->files = before;             /* the old ones stay in force */
+        return -1;
+}
+
+/* --------------------------------------------------------------------------------------------------------------------- */
+
+static int
+serve(struct serving *s, struct arena *arena, int *ret_status, struct error *e)
+{
+        struct launcher_options options = { .tcp = s->tcp, .ports = s->ports, .pool = s->pool, .load = load, .ctx = s };
+
+        if (check_delete_after(s, e) < 0)
+                return -1;
+        options.delete_after_ms = s->delete_after ? s->delete_after_ms : NULL;
+        if (read_mode(s->socket_mode, &options.socket_mode, e) < 0 || check_pool(s, e) < 0 || state_choose(arena, s->state, &options.state, e) < 0)
+                return -1;
+        log_json(s->is_json);
+        return launcher_run(&options, ret_status, e);
+}
+
+int
+cmd_serve(int argc, char **argv)
+{
+        struct serving s = { .state = NULL };
+        struct arena arena;
+        struct error e;
+        int status = 0;
+
+        if (read_arguments(argc, argv, &s, &e) < 0)
+                return print_failure(NULL, &e, s.is_json);
+        if (s.wants_graph)
+                return graph_print(stdout, s.is_json) < 0 ? 125 : 0;
+        scope_enter_for_daemon(argc, argv);
+        if (ladder_descriptors(&e) < 0)
+                return print_failure(NULL, &e, s.is_json);
+        arena_init(&arena, OPTIONS_ARENA_MAX);
+        if (serve(&s, &arena, &status, &e) < 0)
+                status = print_failure(NULL, &e, s.is_json);
+        arena_fini(&s.files);
+        arena_fini(&arena);
+        return status;
+}

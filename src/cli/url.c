@@ -1,0 +1,63 @@
+/*
+ * cli/url.c - `carrel url`: where a port of a sandbox is reached.
+ *
+ * Room: cli (joining, program). Touches: fd (standard streams); the rest is libcarrel's.
+ */
+#include "cli/ask.h"
+#include "cli/commands.h"
+#include "cli/finding_print.h"
+#include "cli/value.h"
+
+static int
+print_url(const struct ask *a, const char *url)
+{
+        struct json_writer w;
+
+        if (!a->is_json) {
+                print_escaped(stdout, url, false);
+                (void)fputc('\n', stdout);
+                return 0;
+        }
+        json_init(&w, true);
+        json_open_map(&w);
+        json_member_text(&w, "url", url);
+        json_close_map(&w);
+        return json_print(&w, stdout);
+}
+
+static int
+no_port(const struct ask *a)
+{
+        struct error e;
+
+        (void)fail_at(&e, ERROR_NOT_FOUND, "port", NULL, "there is no sandbox %.64s with a port %.16s", a->words[0], a->words[1]);
+        error_hint(&e, "Ports are declared with `carrel create -p PORT`; `carrel info %.64s` shows them.", a->words[0]);
+        return ask_wrong(a, &e);
+}
+
+int
+cmd_url(int argc, char **argv)
+{
+        struct ask a = { .state = NULL };
+        bool is_for_browser = false;
+        const struct option_row rows[] = { ASK_ROWS(&a), { "--browser", NULL, &is_for_browser } };
+        struct carrel_error failed;
+        struct error e;
+        int (*get)(struct carrel *c, const char *id, unsigned port, char **ret, struct carrel_error *e);
+        uint64_t port;
+        char *url;
+        int status;
+
+        if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 2, 2, "the id of a sandbox and a port", &e) < 0 ||
+            value_number_read(VALUE_PORT, (struct value_place){ "url", NULL }, a.words[1], &port, &e) < 0)
+                return ask_wrong(&a, &e);
+        status = ask_open(&a);
+        if (status != 0)
+                return status;
+        get = is_for_browser ? carrel_get_browser_url : carrel_get_url;
+        if (get(a.c, a.words[0], (unsigned)port, &url, &failed) < 0)
+                return ask_close(&a, ask_failed(&a, NULL, &failed));
+        status = url ? print_url(&a, url) : no_port(&a);
+        carrel_free(url);
+        return ask_close(&a, status);
+}

@@ -1,0 +1,115 @@
+/*
+ * cli/value.c - the values of options, one row a kind.
+ *
+ * Room: cli (joining, program). Touches: nothing.
+ */
+#include "cli/value.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "text/nearest.h"
+
+static const struct kind {
+        const char *noun, *allowed, *example;
+        uint64_t min, max;                     /* of a number */
+        const char *words[5];                  /* of which it is one */
+} kinds[VALUE_COUNT] = {
+        [VALUE_DURATION] = { "duration", "a number and its unit, as 1500ms, 30s, 5m or 2h", "30s", 0, 0, { NULL } },
+        [VALUE_PORT] = { "port", "a number from 1 to 65535", "3000", 1, 65535, { NULL } },
+        [VALUE_EXEC] = { "number of an exec", "what `carrel ps ID` shows: 1, 2 and so on", "1", 1, UINT32_MAX, { NULL } },
+        [VALUE_OFFSET] = { "offset", "a number of bytes from 0 on", "4096", 0, INT64_MAX, { NULL } },
+        [VALUE_SIGNAL] = { "signal", "a name or a number, as TERM, INT, HUP or 15; without it the whole process tree is killed", "TERM", 1, 64, { NULL } },
+        [VALUE_POOL] = { "number of boxes", "a number from 0 to 1024", "4", 0, 1024, { NULL } },
+        [VALUE_MODE] = { "mode of a socket", "an octal number as 0600 or 0660, its owner's rights in it and nobody's to execute", "0660", 0, 0, { NULL } },
+        [VALUE_VARIABLE] = { "variable", "NAME=value; the name has letters, digits and _", "LANG=C", 0, 0, { NULL } },
+        [VALUE_STAGE] = { "stage", "parse, validate, resolve or authorise", "validate", 0, 0, { "parse", "validate", "resolve", "authorise" } },
+        [VALUE_TOOL_NAMES] = { "set of names", "mastra or plain", "plain", 0, 0, { "mastra", "plain" } },
+        [VALUE_INSTRUCTIONS] = { "way to get instructions", "resolve or placeholder", "resolve", 0, 0, { "resolve", "placeholder" } },
+        [VALUE_SCOPE] = { "scope", "all, or read: get and list only", "read", 0, 0, { "all", "read" } },
+        [VALUE_KEY_ACTION] = { "thing to do with tokens", "new, ls, or rm and the id of a token", "ls", 0, 0, { "new", "ls", "rm" } },
+};
+
+int
+value_wrong(enum value_kind kind, struct value_place at, const char *text, struct error *e)
+{
+        const struct command *c = command_find(at.command);
+        const struct kind *k = &kinds[kind];
+        struct nearest n = nearest_begin(text);
+
+        for (size_t i = 0; k->words[i]; i++)
+                (void)nearest_try(&n, k->words[i], k->words[i]);
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, at.option, NULL, "%s: \"%.64s\" is no %s", at.option ? at.option : at.command, text, k->noun);
+        if (n.found)
+                error_hint(e, "Did you mean %s? It is %s. `carrel %s --help` shows all.", n.found, k->allowed, at.command);
+        else if (at.option)
+                error_hint(e, "It is %s. For example: %s %s. `carrel %s --help` shows all.", k->allowed, at.option, k->example, at.command);
+        else
+                error_hint(e, "It is %s. For example: %s. `carrel %s --help` shows all.", k->allowed, c ? c->example : k->example, at.command);
+        return -1;
+}
+
+int
+value_duration_read(struct value_place at, const char *text, uint64_t *ret_ms, struct error *e)
+{
+        static const struct { const char *unit; uint64_t ms; } units[] = { { "", 1000 }, { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 } };
+        char *end;
+        uint64_t number;
+
+        if (!text)
+                return 0;
+        errno = 0;
+        number = strtoull(text, &end, 10);
+        for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+                if (text[0] >= '0' && text[0] <= '9' && errno == 0 && strcmp(end, units[i].unit) == 0 && number > 0 &&
+                    number < UINT64_MAX / units[i].ms / 2) {
+                        *ret_ms = number * units[i].ms;
+                        return 0;
+                }
+        return value_wrong(VALUE_DURATION, at, text, e);
+}
+
+int
+value_number_read(enum value_kind kind, struct value_place at, const char *text, uint64_t *ret, struct error *e)
+{
+        uint64_t number;
+        char *end;
+
+        if (!text)
+                return 0;
+        errno = 0;
+        number = strtoull(text, &end, 10);
+        if (text[0] < '0' || text[0] > '9' || errno != 0 || *end != '\0' || number < kinds[kind].min || number > kinds[kind].max)
+                return value_wrong(kind, at, text, e);
+        *ret = number;
+        return 0;
+}
+
+int
+value_word_check(enum value_kind kind, struct value_place at, const char *text, struct error *e)
+{
+        if (!text)
+                return 0;
+        for (size_t i = 0; kinds[kind].words[i]; i++)
+                if (strcmp(kinds[kind].words[i], text) == 0)
+                        return 0;
+        return value_wrong(kind, at, text, e);
+}
+
+int
+value_variable_check(struct value_place at, const char *text, struct error *e)
+{
+        size_t len = strcspn(text, "=");
+        int is_name = len > 0 && text[len] == '=' && (text[0] < '0' || text[0] > '9') &&
+                      strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == len;
+
+        char name[65];
+
+        if (is_name)
+                return 0;
+        (void)snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : sizeof name), text);     /* what stands behind the = may be a secret */
+        return value_wrong(VALUE_VARIABLE, at, name, e);
+}

@@ -1,0 +1,34 @@
+/*
+ * cli/value.h - what stands behind an option: read, or refused with what is allowed and an example.
+ */
+#ifndef CARREL_CLI_VALUE_H
+#define CARREL_CLI_VALUE_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum value_kind {
+        VALUE_DURATION, VALUE_PORT, VALUE_EXEC, VALUE_OFFSET, VALUE_SIGNAL, VALUE_POOL, VALUE_MODE, VALUE_VARIABLE, VALUE_STAGE, VALUE_TOOL_NAMES,
+        VALUE_INSTRUCTIONS, VALUE_SCOPE, VALUE_KEY_ACTION, VALUE_COUNT
+};
+
+/* Where a value stands: `carrel COMMAND OPTION value`; `option` NULL: it is a word of its own. Both are borrowed. */
+struct value_place { const char *command, *option; };
+
+/* ERROR_INVALID_ARGUMENT: names the place, the value, what is allowed, an example, and where the rest is explained. Always returns -1. */
+int value_wrong(enum value_kind kind, struct value_place at, const char *text, struct error *e);
+
+/* Milliseconds in "1500ms", "30s", "5m", "2h" or "30" (seconds). `text` NULL: nothing is written. */
+int value_duration_read(struct value_place at, const char *text, uint64_t *ret_ms, struct error *e);
+
+/* A number within the bounds of its kind. `text` NULL: nothing is written. */
+int value_number_read(enum value_kind kind, struct value_place at, const char *text, uint64_t *ret, struct error *e);
+
+/* Is it one of the words of its kind? `text` NULL: 0. */
+int value_word_check(enum value_kind kind, struct value_place at, const char *text, struct error *e);
+
+/* Is it NAME=value? */
+int value_variable_check(struct value_place at, const char *text, struct error *e);
+
+#endif

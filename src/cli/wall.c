@@ -1,0 +1,112 @@
+/*
+ * cli/wall.c - a gate of its own for `carrel run`, and what it refused.
+ *
+ * Room: cli (joining). Touches: processes, fd.
+ */
+#include "cli/wall.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "egress/admit.h"
+#include "image/image.h"
+#include "sandbox/caps.h"
+
+enum { TEXT_ROOM = 1200 };
+
+static int
+start_gate(int *ret_control, pid_t *ret_pid, struct error *e)
+{
+        static char name[] = "carrel-gate", option[] = "--keeper-fd", number[] = "3";
+        char *argv[] = { name, option, number, NULL };
+#ifdef CARREL_TEST_LAYERS
+        char **envp = environ;                 /* tests switch off checks of the gate's by it */
+#else
+        char *envp[] = { NULL };
+#endif
+
+        return image_start_linked(IMAGE_GATE, argv, envp, ret_control, ret_pid, e);
+}
+
+int
+wall_options(struct arena *arena, const struct spec *spec, const struct host_rules *rules, const char *id, const struct run_wall_options **ret, struct error *e)
+{
+        struct run_wall_options *o;
+
+        *ret = NULL;
+        if (spec->egress_count == 0 && !spec->wall.is_given)
+                return 0;
+        o = arena_new(arena, struct run_wall_options);
+        if (o) {
+                o->allow = (struct spec_names){ egress_texts(arena, spec->egress, spec->egress_count), spec->egress_count };
+                o->private_names = (struct spec_names){ egress_texts(arena, rules->private_names, rules->private_name_count), rules->private_name_count };
+        }
+        if (!o || !o->allow.items || !o->private_names.items)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the list of destinations");
+        o->id = id;
+        o->resolvers = rules->resolvers;
+        o->networks = rules->private_networks;
+        o->caps = wall_caps(&spec->egress_caps);
+        o->start = start_gate;
+        *ret = o;
+        return 0;
+}
+
+/* -- what was refused ------------------------------------------------------------------------------------------- */
+
+static const char *
+explain(const struct hold_denial *d, char text[TEXT_ROOM])
+{
+        enum denial reason = d->d.reason < DENIAL_MAX ? (enum denial)d->d.reason : DENIAL_FAILED;
+        char host[GATE_HOST_ROOM];
+
+        if (d->d.host[0] != '\0')
+                (void)snprintf(host, sizeof host, "%s", d->d.host);
+        else
+                (void)hold_address_text(&d->d, host);
+        (void)denial_text(reason, host, d->d.port, d->d.other, text, TEXT_ROOM);
+        return denial_name(reason);
+}
+
+void
+wall_print(const struct run_result *r)
+{
+        for (size_t i = 0; i < r->denial_count; i++) {
+                char text[TEXT_ROOM];
+
+                (void)explain(&r->denials[i], text);
+                if (r->denials[i].d.count > 1)
+                        (void)fprintf(stderr, "carrel: refused, %u times: %s\n", r->denials[i].d.count, text);
+                else
+                        (void)fprintf(stderr, "carrel: refused: %s\n", text);
+        }
+}
+
+void
+wall_write_json(struct json_writer *w, const struct run_result *r)
+{
+        if (r->denial_count == 0)
+                return;
+        json_key(w, "denials");
+        json_open_list(w);
+        for (size_t i = 0; i < r->denial_count; i++) {
+                const struct wire_wall_denied *d = &r->denials[i].d;
+                char text[TEXT_ROOM], address[HOLD_ADDRESS_ROOM];
+                const char *reason = explain(&r->denials[i], text);
+
+                json_open_map(w);
+                json_member_text(w, "reason", reason);
+                json_member_text(w, "host", d->host);
+                if (d->port != 0)
+                        json_member_int(w, "port", d->port);
+                if (d->family != 0)
+                        json_member_text(w, "address", hold_address_text(d, address));
+                if (d->other[0] != '\0')
+                        json_member_text(w, "said", d->other);
+                json_member_int(w, "count", d->count);
+                json_member_text(w, "message", text);
+                json_close_map(w);
+        }
+        json_close_list(w);
+}

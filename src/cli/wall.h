@@ -1,0 +1,18 @@
+/*
+ * cli/wall.h - what `carrel run` needs for a list of destinations.
+ */
+#ifndef CARREL_CLI_WALL_H
+#define CARREL_CLI_WALL_H
+
+#include "policy/host_rules.h"
+#include "sandbox/run.h"
+#include "text/json.h"
+
+/* What the spec lists, in `arena`. *ret NULL where it lists nothing. Errors: ERROR_NO_MEMORY. */
+int wall_options(struct arena *arena, const struct spec *spec, const struct host_rules *rules, const char *id, const struct run_wall_options **ret, struct error *e);
+
+/* What was refused a way out: lines on standard error, or a member "denials" of an open map. Nothing where nothing was. */
+void wall_print(const struct run_result *r);
+void wall_write_json(struct json_writer *w, const struct run_result *r);
+
+#endif

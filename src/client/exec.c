@@ -1,0 +1,485 @@
+/*
+ * client/exec.c - one command as its caller has it: output in, input and signals out, over its channel.
+ *
+ * Room: client (joining). Touches: one socket of the exec, and what its connection touches.
+ * Theory: nothing here waits but in carrel_exec_read() and where it says so. What goes out is kept until the socket takes it, because
+ * a box that does not read its caller may itself be waiting to be read. When the other side is gone, what was still to be sent has
+ * nobody to go to and is forgotten; how it ended is told by what is left to read.
+ */
+#include "client/exec.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client/answer.h"
+#include "client/connection.h"
+#include "wire/channel.h"
+#include "wire/message.h"
+
+enum { IN_ROOM = 512 * 1024, OUT_ROOM = 128 * 1024, CONTROL_ROOM = 4096, NAME_ROOM = 128, INPUT_AT_ONCE = 64 * 1024 };
+
+struct carrel_exec {
+        int socket;
+        uint32_t number;
+        int pid;
+        int is_heard, is_gone, has_end;        /* a frame came; nothing more can be sent; `end` is meant */
+        struct carrel_end end;
+        struct channel_reader reader;
+        const unsigned char *at;  size_t left; /* of `in`, not yet read */
+        uint64_t next[2];
+        size_t out_start, out_end;
+        char name[NAME_ROOM];
+        unsigned char in[IN_ROOM], out[OUT_ROOM];
+};
+
+/* -- beginning and end ----------------------------------------------------------------------------------------- */
+
+int
+client_exec_take(int take_fd, uint32_t number, const char *name, struct carrel_exec **ret, struct error *e)
+{
+        struct carrel_exec *x = malloc(sizeof *x);
+
+        if (!x) {
+                (void)close(take_fd);
+                return fail(e, ERROR_NO_MEMORY, "no memory for a channel");
+        }
+        memset(x, 0, offsetof(struct carrel_exec, in));        /* the buffers are not worth the page faults */
+        x->socket = take_fd;
+        x->number = number;
+        (void)strncat(x->name, name ? name : "the command", NAME_ROOM - 1);
+        channel_reader_init(&x->reader, CHANNEL_FROM_BOX);
+        *ret = x;
+        return 0;
+}
+
+void
+carrel_exec_free(struct carrel_exec *take_x)
+{
+        if (!take_x)
+                return;
+        (void)close(take_x->socket);
+        free(take_x);
+}
+
+static void
+write_command(struct record_writer *w, const struct carrel_command *c)
+{
+        static const struct { uint16_t tag; size_t offset; } numbers[] = {
+                { FIELD_TIMEOUT, offsetof(struct carrel_command, timeout_ms) }, { FIELD_CPU, offsetof(struct carrel_command, cpu_ms) },
+                { FIELD_KEEP_BYTES, offsetof(struct carrel_command, keep_bytes) }, { FIELD_OUTPUT_BYTES, offsetof(struct carrel_command, output_bytes) },
+        };
+        static const struct { uint16_t tag; size_t offset; } flags[] = {
+                { FIELD_STDIN_OPEN, offsetof(struct carrel_command, has_stdin) }, { FIELD_TTY, offsetof(struct carrel_command, has_terminal) },
+                { FIELD_BACKGROUND, offsetof(struct carrel_command, is_background) }, { FIELD_LOSSLESS, offsetof(struct carrel_command, is_lossless) },
+                { FIELD_KILL_REST, offsetof(struct carrel_command, kills_rest) }, { FIELD_WAIT_PORTS, offsetof(struct carrel_command, waits_ports) },
+        };
+
+        for (size_t i = 0; i < c->argc; i++)
+                record_text(w, FIELD_ARGV, c->argv[i]);
+        record_text(w, FIELD_COMMAND, c->line);
+        record_text(w, FIELD_CWD, c->cwd);
+        for (size_t i = 0; i < c->env_count; i++)
+                record_text(w, FIELD_ENV, c->env[i]);
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+                if (*(const uint64_t *)(const void *)((const char *)c + numbers[i].offset) > 0)
+                        record_uint(w, numbers[i].tag, *(const uint64_t *)(const void *)((const char *)c + numbers[i].offset));
+        for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+                if (*(const int *)(const void *)((const char *)c + flags[i].offset))
+                        record_bool(w, flags[i].tag, 1);
+        if (c->has_terminal && c->rows > 0 && c->columns > 0) {
+                record_uint(w, FIELD_ROWS, c->rows);
+                record_uint(w, FIELD_COLUMNS, c->columns);
+        }
+        if (c->input_len > 0)
+                record_bytes(w, FIELD_INPUT, RECORD_BYTES, c->input, c->input_len);
+        record_text(w, FIELD_TASK, c->task);
+        record_text(w, FIELD_KEY, c->key);
+}
+
+static int
+check_command(const struct carrel_command *c, struct error *e)
+{
+        if ((c->argc == 0) == (c->line == NULL))
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "argv", NULL, "a command is argv or a line for the shell, one of the two");
+        for (size_t i = 0; i < c->argc; i++)
+                if (!c->argv[i])
+                        return fail_at(e, ERROR_INVALID_ARGUMENT, "argv", NULL, "argument %zu of the command is NULL", i);
+        if (c->input_len > INPUT_AT_ONCE)
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "input", NULL, "input given at once has at most %d bytes; write the rest afterwards", INPUT_AT_ONCE);
+        return 0;
+}
+
+static int
+take_exec(struct carrel *c, enum operation_code op, const char *name, struct carrel_exec **ret, struct error *e)
+{
+        struct record r;
+        uint64_t number;
+        int fd;
+
+        if (connection_call(c, op, &r, &fd, e) < 0)
+                return -1;
+        number = record_get_uint(&r, FIELD_EXEC, 0);
+        if (number == 0 || number > UINT32_MAX) {
+                (void)close(fd);
+                return fail(e, ERROR_PROTOCOL, "the daemon's answer lacks the exec's number");
+        }
+        return client_exec_take(fd, (uint32_t)number, name, ret, e);
+}
+
+int
+carrel_exec(struct carrel *c, const char *id, const struct carrel_command *command, struct carrel_exec **ret, struct carrel_error *e)
+{
+        struct record_writer *w = connection_begin(c);
+        struct error inner;
+
+        if (check_command(command, &inner) < 0)
+                return answer_fail(e, &inner);
+        record_text(w, FIELD_ID, id);
+        write_command(w, command);
+        return take_exec(c, OP_EXEC, command->argc > 0 ? command->argv[0] : "sh", ret, &inner) < 0 ? answer_fail(e, &inner) : 0;
+}
+
+int
+carrel_attach(struct carrel *c, const char *id, uint32_t exec, uint64_t stdout_offset, uint64_t stderr_offset, int is_lossless,
+              struct carrel_exec **ret, struct carrel_error *e)
+{
+        struct record_writer *w = connection_begin(c);
+        struct error inner;
+
+        record_text(w, FIELD_ID, id);
+        record_uint(w, FIELD_EXEC, exec);
+        record_uint(w, FIELD_STDOUT_OFFSET, stdout_offset);
+        record_uint(w, FIELD_STDERR_OFFSET, stderr_offset);
+        if (is_lossless)
+                record_bool(w, FIELD_LOSSLESS, 1);
+        if (take_exec(c, OP_EXEC_ATTACH, NULL, ret, &inner) < 0)
+                return answer_fail(e, &inner);
+        (*ret)->next[0] = stdout_offset;
+        (*ret)->next[1] = stderr_offset;
+        return 0;
+}
+
+/* -- what goes out --------------------------------------------------------------------------------------------- */
+
+static void
+other_side_is_gone(struct carrel_exec *x)
+{
+        x->is_gone = 1;
+        x->out_start = x->out_end = 0;
+}
+
+/* Sends what the socket takes now. */
+static void
+flush(struct carrel_exec *x)
+{
+        while (x->out_start < x->out_end) {
+                ssize_t sent = send(x->socket, x->out + x->out_start, x->out_end - x->out_start, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+                if (sent < 0 && errno == EINTR)
+                        continue;
+                if (sent < 0) {
+                        if (errno != EAGAIN && errno != ENOBUFS)
+                                other_side_is_gone(x);
+                        return;
+                }
+                x->out_start += (size_t)sent;
+        }
+        x->out_start = x->out_end = 0;
+}
+
+static size_t
+out_room(struct carrel_exec *x)
+{
+        flush(x);
+        if (x->out_start > 0) {
+                memmove(x->out, x->out + x->out_start, x->out_end - x->out_start);
+                x->out_end -= x->out_start;
+                x->out_start = 0;
+        }
+        return OUT_ROOM - x->out_end;
+}
+
+static void
+put(struct carrel_exec *x, uint32_t kind, const void *bytes, size_t len)
+{
+        struct channel_frame head = channel_head(kind, len, 0);
+
+        memcpy(x->out + x->out_end, &head, sizeof head);
+        if (len > 0)
+                memcpy(x->out + x->out_end + sizeof head, bytes, len);
+        x->out_end += sizeof head + len;
+        flush(x);
+}
+
+long
+client_exec_write(struct carrel_exec *x, const void *bytes, size_t len)
+{
+        size_t room;
+
+        if (x->is_gone || len == 0)            /* as a pipe whose reader has what it wanted */
+                return (long)len;
+        room = out_room(x);
+        if (room <= CONTROL_ROOM + sizeof(struct channel_frame))
+                return 0;
+        room -= CONTROL_ROOM + sizeof(struct channel_frame);
+        if (len > room)
+                len = room;
+        put(x, CHANNEL_STDIN, bytes, len);
+        return (long)len;
+}
+
+/* Frames without bulk have room of their own; whoever fills that up resizes without end and is told so. */
+static int
+put_control(struct carrel_exec *x, uint32_t kind, const void *bytes, size_t len, struct error *e)
+{
+        if (x->is_gone)
+                return 0;
+        if (out_room(x) < sizeof(struct channel_frame) + len)
+                return fail(e, ERROR_QUOTA_EXCEEDED, "the sandbox does not take what is sent to the command");
+        put(x, kind, bytes, len);
+        return 0;
+}
+
+int
+client_exec_write_end(struct carrel_exec *x, struct error *e)
+{
+        return put_control(x, CHANNEL_STDIN_END, NULL, 0, e);
+}
+
+int
+client_exec_flush(struct carrel_exec *x, struct error *e)
+{
+        for (flush(x); x->out_end > 0; flush(x)) {
+                struct pollfd p = { x->socket, POLLOUT, 0 };
+
+                if (poll(&p, 1, -1) < 0 && errno != EINTR)
+                        return fail_sys(e, ERROR_INTERNAL, errno, "waiting for the sandbox");
+        }
+        return 0;
+}
+
+long
+carrel_exec_write(struct carrel_exec *x, const void *bytes, size_t len, struct carrel_error *e)
+{
+        (void)e;
+        return client_exec_write(x, bytes, len);
+}
+
+int
+carrel_exec_write_end(struct carrel_exec *x, struct carrel_error *e)
+{
+        struct error inner;
+
+        return client_exec_write_end(x, &inner) < 0 ? answer_fail(e, &inner) : 0;
+}
+
+int
+carrel_exec_signal(struct carrel_exec *x, int signal, struct carrel_error *e)
+{
+        struct wire_number number = { signal };
+        struct error inner;
+
+        if (signal < 1 || signal > SIGRTMAX) {
+                (void)fail_at(&inner, ERROR_INVALID_ARGUMENT, "signal", "range", "%d is no signal", signal);
+                return answer_fail(e, &inner);
+        }
+        return put_control(x, CHANNEL_SIGNAL, &number, sizeof number, &inner) < 0 ? answer_fail(e, &inner) : 0;
+}
+
+int
+carrel_exec_resize(struct carrel_exec *x, uint16_t rows, uint16_t columns, struct carrel_error *e)
+{
+        struct wire_size size = { rows, columns };
+        struct error inner;
+
+        return put_control(x, CHANNEL_RESIZE, &size, sizeof size, &inner) < 0 ? answer_fail(e, &inner) : 0;
+}
+
+int
+carrel_exec_detach(struct carrel_exec *take_x, struct carrel_error *e)
+{
+        struct error inner;
+        int result;
+
+        if (!take_x)
+                return 0;
+        result = put_control(take_x, CHANNEL_DETACH, NULL, 0, &inner);
+        if (result == 0)
+                result = client_exec_flush(take_x, &inner);
+        carrel_exec_free(take_x);
+        return result < 0 ? answer_fail(e, &inner) : 0;
+}
+
+/* -- what comes in --------------------------------------------------------------------------------------------- */
+
+static int
+did_not_start(const struct carrel_exec *x, const struct wire_exec_failed *failed, struct error *e)
+{
+        switch (failed->stage) {
+        case WIRE_STAGE_LOOKUP:
+                if (failed->sys == ENOENT || failed->sys == ENOTDIR)
+                        return fail_at(e, ERROR_COMMAND_NOT_FOUND, "", "not_found", "%.200s: there is no such command inside the sandbox", x->name);
+                (void)fail_at(e, ERROR_COMMAND_NOT_EXECUTABLE, "", "not_executable", "%.200s: %s", x->name, strerror(failed->sys));
+                e->sys = failed->sys;
+                return -1;
+        case WIRE_STAGE_DIRECTORY:
+                (void)fail_sys(e, ERROR_INVALID_ARGUMENT, failed->sys, "entering the working directory inside");
+                error_hint(e, "It must exist inside; the manifest's config.cwd, and a mount that brings it in, say where a command starts.");
+                return -1;
+        case WIRE_STAGE_TERMINAL:
+                return fail_sys(e, ERROR_BACKEND_FAILED, failed->sys, "opening a terminal inside");
+        default:
+                return fail_sys(e, ERROR_BACKEND_FAILED, failed->sys, "starting %.200s", x->name);
+        }
+}
+
+static int
+take_end(struct carrel_exec *x, const struct channel_end *end, struct error *e)
+{
+        struct outcome o = { (enum outcome_word)end->word, end->exit_code, end->signal, end->duration_ms, end->cpu_ms, end->memory_peak_kb,
+                             end->stdout_bytes, end->stderr_bytes, end->dropped_bytes };
+
+        if (end->word >= OUTCOME_MAX || (end->word == OUTCOME_EXITED && (end->exit_code < 0 || end->exit_code > 255)))
+                return fail(e, ERROR_PROTOCOL, "the sandbox tells of an ending that there is not");
+        answer_end(&o, &x->end);
+        x->end.denied_count = end->denied;
+        x->has_end = 1;
+        return 1;
+}
+
+static int
+take_piece(struct carrel_exec *x, const struct channel_piece *p, struct carrel_piece *ret, struct error *e)
+{
+        *ret = (struct carrel_piece){ .bytes = p->bytes, .len = p->len, .offset = p->offset };
+        x->is_heard = 1;
+        switch (p->kind) {
+        case CHANNEL_STARTED:
+                x->pid = ((const struct channel_started *)p->bytes)->pid;
+                *ret = (struct carrel_piece){ .kind = CARREL_STARTED };
+                return 1;
+        case CHANNEL_FAILED:
+                return did_not_start(x, p->bytes, e);
+        case CHANNEL_END:
+                *ret = (struct carrel_piece){ .kind = CARREL_END };
+                return take_end(x, p->bytes, e);
+        default:
+                ret->kind = p->kind == CHANNEL_STDERR ? CARREL_STDERR : CARREL_STDOUT;
+                x->next[p->kind == CHANNEL_STDERR] = p->offset + p->len;
+                return 1;
+        }
+}
+
+/* The stream is over: that is right after its last frame only. */
+static int
+stream_is_over(struct carrel_exec *x, struct error *e)
+{
+        if (x->reader.is_over)
+                return 0;
+        if (!x->is_heard)
+                return fail(e, ERROR_EXEC_NOT_FOUND, "the sandbox knows no exec %u, or has ended", x->number);
+        return fail(e, ERROR_CONNECTION_LOST, "the sandbox ended, or was lost, before exec %u did", x->number);
+}
+
+/* 1: bytes came; 0: none within the time; 2: the stream is over; -1. */
+static int
+receive(struct carrel_exec *x, uint64_t until, struct error *e)
+{
+        for (;;) {
+                struct pollfd p = { x->socket, carrel_exec_events(x), 0 };
+                ssize_t got = recv(x->socket, x->in, IN_ROOM, MSG_DONTWAIT);
+                uint64_t now;
+                int ready;
+
+                if (got > 0) {
+                        x->at = x->in;
+                        x->left = (size_t)got;
+                        return 1;
+                }
+                if (got == 0 || errno == ECONNRESET)
+                        return 2;
+                if (errno != EAGAIN && errno != EINTR)
+                        return fail_sys(e, ERROR_INTERNAL, errno, "reading the command's output");
+                now = until == CARREL_NONE || until == 0 ? 0 : connection_now_ms();
+                ready = poll(&p, 1, until == CARREL_NONE ? -1 : until > now ? (int)(until - now) : 0);
+                if (ready == 0)
+                        return 0;
+                if ((p.revents & POLLOUT) != 0)
+                        flush(x);
+        }
+}
+
+int
+client_exec_read(struct carrel_exec *x, int timeout_ms, struct carrel_piece *ret, struct error *e)
+{
+        uint64_t until = timeout_ms < 0 ? CARREL_NONE : timeout_ms == 0 ? 0 : connection_now_ms() + (uint64_t)timeout_ms;
+
+        flush(x);
+        for (;;) {
+                struct channel_piece piece;
+                int got = x->left > 0 ? channel_reader_next(&x->reader, &x->at, &x->left, &piece) : 0;
+
+                if (got > 0)
+                        return take_piece(x, &piece, ret, e);
+                if (got < 0)
+                        return fail(e, ERROR_PROTOCOL, "what the sandbox tells of the command is malformed");
+                if (x->reader.is_over)
+                        return 0;
+                got = receive(x, until, e);
+                if (got == 2)
+                        return stream_is_over(x, e);
+                if (got <= 0)
+                        return got;
+        }
+}
+
+int
+carrel_exec_read(struct carrel_exec *x, int timeout_ms, struct carrel_piece *ret, struct carrel_error *e)
+{
+        struct error inner;
+        int got = client_exec_read(x, timeout_ms, ret, &inner);
+
+        return got < 0 ? answer_fail(e, &inner) : got;
+}
+
+/* -- facts ----------------------------------------------------------------------------------------------------- */
+
+uint32_t
+carrel_exec_number(const struct carrel_exec *x)
+{
+        return x->number;
+}
+
+int
+carrel_exec_pid(const struct carrel_exec *x)
+{
+        return x->pid;
+}
+
+int
+carrel_exec_fd(const struct carrel_exec *x)
+{
+        return x->socket;
+}
+
+short
+carrel_exec_events(const struct carrel_exec *x)
+{
+        return x->out_end > x->out_start ? POLLIN | POLLOUT : POLLIN;
+}
+
+const struct carrel_end *
+carrel_exec_end(const struct carrel_exec *x)
+{
+        return x->has_end ? &x->end : NULL;
+}
+
+uint64_t
+carrel_exec_offset(const struct carrel_exec *x, enum carrel_piece_kind stream)
+{
+        return x->next[stream == CARREL_STDERR];
+}

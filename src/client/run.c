@@ -1,0 +1,262 @@
+/*
+ * client/run.c - a command from its start to its end in one call, and the list of those that are there.
+ *
+ * Room: client (joining). Touches: what exec and connection touch.
+ * Theory: input goes in only as the command takes it, and output is read meanwhile, so neither side can wait for the other for ever.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/answer.h"
+#include "client/connection.h"
+#include "client/exec.h"
+
+enum { AT_ONCE = 64 * 1024, KEEP_DEFAULT = 16 << 20, FIRST_ROOM = 4096 };
+
+static void
+begin_with_exec(struct carrel *c, const char *id, uint32_t exec)
+{
+        struct record_writer *w = connection_begin(c);
+
+        record_text(w, FIELD_ID, id);
+        record_uint(w, FIELD_EXEC, exec);
+}
+
+/* -- one call -------------------------------------------------------------------------------------------------- */
+
+struct kept { char *bytes; size_t len, room; uint64_t lost, next; };
+
+struct running {
+        struct carrel_exec *x;
+        const char *input;  size_t input_left;
+        int input_is_open;
+        size_t keep_max;
+        carrel_output_fn *output;
+        void *ctx;
+        struct kept kept[2];
+};
+
+static int
+keep(struct kept *k, const struct carrel_piece *p, size_t max, struct error *e)
+{
+        size_t n = p->len < max - k->len ? p->len : max - k->len;
+
+        k->lost += p->offset - k->next + (p->len - n);
+        k->next = p->offset + p->len;
+        if (k->len + n + 1 > k->room) {
+                size_t room = k->room * 2 > k->len + n + FIRST_ROOM ? k->room * 2 : k->len + n + FIRST_ROOM;
+                char *grown = realloc(k->bytes, room);
+
+                if (!grown)
+                        return fail(e, ERROR_NO_MEMORY, "no memory for the command's output");
+                k->bytes = grown;
+                k->room = room;
+        }
+        if (n > 0)
+                memcpy(k->bytes + k->len, p->bytes, n);
+        k->len += n;                           /* lint: carrel_run() frees what both streams kept */
+        return 0;
+}
+
+static int
+take_piece(struct running *r, const struct carrel_piece *p, struct error *e)
+{
+        if (p->kind != CARREL_STDOUT && p->kind != CARREL_STDERR)
+                return 0;
+        if (!r->output)
+                return keep(&r->kept[p->kind == CARREL_STDERR], p, r->keep_max, e);
+        return r->output(r->ctx, p) != 0 ? fail(e, ERROR_CANCELED, "the caller ended the command") : 0;
+}
+
+static int
+give_input(struct running *r, struct error *e)
+{
+        while (r->input_left > 0) {
+                long taken = client_exec_write(r->x, r->input, r->input_left);
+
+                if (taken == 0)
+                        return 0;
+                r->input += taken;
+                r->input_left -= (size_t)taken;
+        }
+        if (!r->input_is_open)
+                return 0;
+        r->input_is_open = 0;
+        return client_exec_write_end(r->x, e);
+}
+
+static int
+run(struct running *r, struct error *e)
+{
+        for (;;) {
+                struct carrel_piece p;
+                struct pollfd fd;
+                int got;
+
+                if (give_input(r, e) < 0)
+                        return -1;
+                while ((got = client_exec_read(r->x, 0, &p, e)) > 0)
+                        if (take_piece(r, &p, e) < 0)
+                                return -1;
+                if (got < 0 || carrel_exec_end(r->x))
+                        return got;
+                fd = (struct pollfd){ carrel_exec_fd(r->x), carrel_exec_events(r->x), 0 };
+                if (poll(&fd, 1, -1) < 0 && errno != EINTR)
+                        return fail_sys(e, ERROR_INTERNAL, errno, "waiting for the command");
+        }
+}
+
+static int
+make_result(struct running *r, struct carrel_result **ret, struct error *e)
+{
+        struct carrel_result *result = answer_new(sizeof *result);
+
+        if (!result)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the result");
+        result->end = *carrel_exec_end(r->x);
+        result->exec = carrel_exec_number(r->x);
+        result->out = arena_copy(answer_arena(result), r->kept[0].len > 0 ? r->kept[0].bytes : "", r->kept[0].len);
+        result->err = arena_copy(answer_arena(result), r->kept[1].len > 0 ? r->kept[1].bytes : "", r->kept[1].len);
+        result->out_len = r->kept[0].len;
+        result->err_len = r->kept[1].len;
+        result->out_lost = r->kept[0].lost;
+        result->err_lost = r->kept[1].lost;
+        if (answer_check(answer_arena(result), e) < 0) {
+                carrel_free(result);
+                return -1;
+        }
+        *ret = result;
+        return 0;
+}
+
+/* A result without it is a result all the same. */
+static void
+add_denied(struct carrel *c, const char *id, struct carrel_result *result)
+{
+        struct arena *a = answer_arena(result);
+        struct record r;
+        struct error ignored;
+
+        begin_with_exec(c, id, result->exec);
+        if (result->end.denied_count == 0 || connection_call(c, OP_EXEC_GET, &r, NULL, &ignored) < 0)
+                return;
+        if (answer_read_list(a, &r, FIELD_DENIED, sizeof *result->denied.items, answer_read_denial, &result->denied.items, &result->denied.count, &ignored) < 0)
+                result->denied = (struct carrel_denials){ .count = 0 };
+        result->denied_more = record_get_uint(&r, FIELD_DENIED_MORE, 0);
+}
+
+int
+carrel_run(struct carrel *c, const char *id, const struct carrel_command *command, size_t keep_max, carrel_output_fn *output, void *ctx,
+           struct carrel_result **ret, struct carrel_error *e)
+{
+        struct running r = { .keep_max = keep_max > 0 ? keep_max : KEEP_DEFAULT, .output = output, .ctx = ctx };
+        struct carrel_command own = *command;
+        struct error inner;
+        int result;
+
+        if (command->input_len > AT_ONCE) {
+                r.input = command->input;
+                r.input_left = command->input_len;
+                own.input_len = 0;
+                own.has_stdin = 1;
+        }
+        r.input_is_open = own.has_stdin;
+        if (carrel_exec(c, id, &own, &r.x, e) < 0)
+                return -1;
+        result = run(&r, &inner);
+        if (result == 0)
+                result = make_result(&r, ret, &inner);
+        carrel_exec_free(r.x);
+        if (result == 0)
+                add_denied(c, id, *ret);
+        free(r.kept[0].bytes);
+        free(r.kept[1].bytes);
+        return result < 0 ? answer_fail(e, &inner) : 0;
+}
+
+/* -- those that are there -------------------------------------------------------------------------------------- */
+
+static int
+read_exec(struct arena *a, const struct record *r, void *ret, struct error *e)
+{
+        return answer_read_exec(a, r, ret, e);
+}
+
+static int
+list(struct carrel *c, struct carrel_execs **ret, struct error *e)
+{
+        struct carrel_execs *all;
+        struct record r;
+
+        if (connection_call(c, OP_EXEC_LIST, &r, NULL, e) < 0)
+                return -1;
+        all = answer_new(sizeof *all);
+        if (!all)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the answer");
+        if (answer_read_items(answer_arena(all), &r, sizeof *all->items, read_exec, &all->items, &all->count, e) < 0) {
+                carrel_free(all);
+                return -1;
+        }
+        *ret = all;
+        return 0;
+}
+
+int
+carrel_exec_list(struct carrel *c, const char *id, struct carrel_execs **ret, struct carrel_error *e)
+{
+        struct error inner;
+
+        record_text(connection_begin(c), FIELD_ID, id);
+        return list(c, ret, &inner) < 0 ? answer_fail(e, &inner) : 0;
+}
+
+int
+carrel_exec_get(struct carrel *c, const char *id, uint32_t exec, struct carrel_exec_info **ret, struct carrel_error *e)
+{
+        struct carrel_exec_info *info;
+        struct record r;
+        struct error inner;
+
+        begin_with_exec(c, id, exec);
+        if (connection_call(c, OP_EXEC_GET, &r, NULL, &inner) < 0) {
+                if (inner.code != ERROR_EXEC_NOT_FOUND)
+                        return answer_fail(e, &inner);
+                *ret = NULL;
+                return 0;
+        }
+        info = answer_new(sizeof *info);
+        if (!info)
+                (void)fail(&inner, ERROR_NO_MEMORY, "no memory for the answer");
+        if (!info || answer_read_exec(answer_arena(info), &r, info, &inner) < 0) {
+                carrel_free(info);
+                return answer_fail(e, &inner);
+        }
+        *ret = info;
+        return 0;
+}
+
+int
+carrel_signal(struct carrel *c, const char *id, uint32_t exec, int signal, struct carrel_error *e)
+{
+        struct error inner;
+
+        begin_with_exec(c, id, exec);
+        record_int(&c->w, FIELD_SIGNAL, signal);
+        return connection_call(c, OP_EXEC_SIGNAL, NULL, NULL, &inner) < 0 ? answer_fail(e, &inner) : 0;
+}
+
+int
+carrel_kill(struct carrel *c, const char *id, uint32_t exec, int *ret_ran, struct carrel_error *e)
+{
+        struct record r;
+        struct error inner;
+
+        begin_with_exec(c, id, exec);
+        if (connection_call(c, OP_EXEC_KILL, &r, NULL, &inner) < 0)
+                return answer_fail(e, &inner);
+        if (ret_ran)
+                *ret_ran = record_get_bool(&r, FIELD_EXISTED, 0);
+        return 0;
+}

@@ -1,0 +1,117 @@
+/*
+ * client/watch.c - what happens, as it happens.
+ *
+ * Room: client (joining). Touches: one unix socket.
+ * A connection of its own carries the events, so that calls never have to sort them out.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/answer.h"
+#include "client/connection.h"
+#include "wire/call.h"
+#include "wire/message.h"
+
+struct carrel_events {
+        struct carrel *c;
+        struct arena arena;            /* of the last event */
+};
+
+enum { EVENT_MAX = 1 << 20 };
+
+int
+carrel_watch(struct carrel *c, const char *id, struct carrel_events **ret, struct carrel_error *e)
+{
+        struct carrel_events *w = calloc(1, sizeof *w);
+        struct error inner;
+
+        if (!w) {
+                (void)fail(&inner, ERROR_NO_MEMORY, "no memory for events");
+                return answer_fail(e, &inner);
+        }
+        arena_init(&w->arena, EVENT_MAX);
+        if (connection_again(c, &w->c, &inner) == 0) {
+                record_text(connection_begin(w->c), FIELD_ID, id);
+                if (connection_call(w->c, OP_WATCH, NULL, NULL, &inner) == 0) {
+                        *ret = w;
+                        return 0;
+                }
+        }
+        carrel_events_free(w);
+        return answer_fail(e, &inner);
+}
+
+void
+carrel_events_free(struct carrel_events *take_w)
+{
+        if (!take_w)
+                return;
+        carrel_close(take_w->c);
+        arena_fini(&take_w->arena);
+        free(take_w);
+}
+
+int
+carrel_events_fd(const struct carrel_events *w)
+{
+        return w->c->socket;
+}
+
+static int
+read_event(struct carrel_events *w, const struct wire_message *m, struct carrel_event *ret, struct error *e)
+{
+        struct record r = { w->c->in + sizeof(struct wire_call), m->len - sizeof(struct wire_call) };
+
+        if (m->len < sizeof(struct wire_call) || record_check(&r) < 0)
+                return fail(e, ERROR_PROTOCOL, "an event of the daemon is malformed");
+        arena_fini(&w->arena);
+        arena_init(&w->arena, EVENT_MAX);
+        *ret = (struct carrel_event){
+                .event = answer_text(&w->arena, &r, FIELD_EVENT), .at_ms = record_get_uint(&r, FIELD_AT, 0), .id = answer_text(&w->arena, &r, FIELD_ID),
+                .status = answer_text(&w->arena, &r, FIELD_STATUS), .cause = answer_text(&w->arena, &r, FIELD_CAUSE),
+                .outcome = answer_text(&w->arena, &r, FIELD_OUTCOME), .exec = (uint32_t)record_get_uint(&r, FIELD_EXEC, 0),
+                .exit_code = (int)record_get_int(&r, FIELD_EXIT_CODE, -1),
+                .slug = answer_text(&w->arena, &r, FIELD_SLUG), .actor = answer_text(&w->arena, &r, FIELD_ACTOR),
+                .purpose = answer_text(&w->arena, &r, FIELD_PURPOSE), .granted_by = answer_text(&w->arena, &r, FIELD_GRANTED_BY),
+        };
+        if (answer_check(&w->arena, e) < 0)
+                return -1;
+        return ret->event ? 1 : fail(e, ERROR_PROTOCOL, "an event of the daemon lacks its name");
+}
+
+static int
+next(struct carrel_events *w, int timeout_ms, struct carrel_event *ret, struct error *e)
+{
+        uint64_t until = timeout_ms < 0 ? CARREL_NONE : connection_now_ms() + (uint64_t)timeout_ms;
+
+        for (;;) {
+                struct wire_message m;
+                struct pollfd p = { w->c->socket, POLLIN, 0 };
+                int got = wire_receive(w->c->socket, 0, &m, w->c->in, WIRE_BODY_MAX);
+                uint64_t now = connection_now_ms();
+
+                if (got > 0)
+                        wire_message_close(&m);
+                if (got > 0 && m.kind == WIRE_EVENT)
+                        return read_event(w, &m, ret, e);
+                if (got > 0)
+                        continue;
+                if (got == 0)
+                        return fail(e, ERROR_CONNECTION_LOST, "the daemon went away; its events end here");
+                if (got != -EAGAIN)
+                        return fail(e, ERROR_PROTOCOL, "the daemon does not speak this program's language");
+                if (poll(&p, 1, until == CARREL_NONE ? -1 : until > now ? (int)(until - now) : 0) == 0)
+                        return 0;
+        }
+}
+
+int
+carrel_events_next(struct carrel_events *w, int timeout_ms, struct carrel_event *ret, struct carrel_error *e)
+{
+        struct error inner;
+        int got = next(w, timeout_ms, ret, &inner);
+
+        return got < 0 ? answer_fail(e, &inner) : got;
+}

@@ -1,0 +1,285 @@
+/*
+ * daemon/fetcher.c - asks the sources of secrets' values, each time in a process of its own.
+ *
+ * Room: daemon (joining, program: a fork of the launcher, or of `carrel run` as root before it lets go of executing). Touches: processes, fd, its own privileges; through the room secret what the host
+ * file names as sources.
+ * Theory, the ladder: out of the launcher's session, nothing open but its socket, no privileges, no dump. It reads no text but names of
+ * secrets. A worker answers by itself and ends: no value is ever in the process that stays, but those of the operator's environment.
+ * S2: a source that hangs keeps nobody waiting but whose commands ask it (the keeper gives it a few questions of one owner at once); S3: every question is answered, also where its worker died.
+ *
+ *     keeper --names--> fetcher --fork--> worker --values--> keeper
+ *                          \---- the worker died ----------> keeper
+ */
+#include "daemon/fetcher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "wire/message.h"
+#include "wire/secret.h"
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+enum { SOCKET = 3, WORKERS_MAX = 64, BODY_ROOM = 64 * 1024, CAPABILITIES = 64, FD_LAST = 1024, BROKEN = 125 };
+
+struct origin { fetcher_load *load; void *ctx; };
+struct worker { pid_t pid; uint32_t serial; };
+
+/* -- answers ---------------------------------------------------------------------------------------------------------- */
+
+static size_t
+put(unsigned char *body, size_t at, const char *text)
+{
+        size_t len = strlen(text) + 1;
+
+        memcpy(body + at, text, len);
+        return at + len;
+}
+
+static void
+tell_failure(uint32_t serial, size_t index, const struct error *e)
+{
+        struct wire_secret_told head = { .serial = serial, .code = (uint32_t)e->code, .index = (uint32_t)index };
+        _Alignas(8) unsigned char body[sizeof head + sizeof *e];
+        size_t at = sizeof head;
+
+        memcpy(body, &head, sizeof head);
+        at = put(body, at, e->reason);
+        at = put(body, at, e->message);
+        at = put(body, at, e->hint);
+        (void)wire_send(SOCKET, WIRE_SECRET_TOLD, body, at, NULL, 0);
+}
+
+static void
+tell_died(uint32_t serial)
+{
+        struct error e;
+
+        (void)fail_at(&e, ERROR_AUTH_UNRESOLVABLE, "", "not_found", "the process that asks the sources of secrets ended without an answer");
+        tell_failure(serial, 0, &e);
+}
+
+static int
+tell_values(uint32_t serial, const char *const *slugs, size_t count, const struct secret_values *values)
+{
+        static _Alignas(8) unsigned char body[WIRE_BODY_MAX];
+        struct wire_secret_told head = { .serial = serial, .count = (uint32_t)count };
+        size_t at = sizeof head;
+        int result = 0;
+
+        memcpy(body, &head, sizeof head);
+        for (size_t i = 0; i < count && result == 0; i++) {
+                const char *value = secret_value_look(values, slugs[i]);
+
+                if (!value || strlen(value) >= sizeof body - at)
+                        result = -1;
+                else
+                        at = put(body, at, value);
+        }
+        if (result == 0)
+                result = wire_send(SOCKET, WIRE_SECRET_TOLD, body, at, NULL, 0);
+        explicit_bzero(body, sizeof body);
+        return result;
+}
+
+/* -- one question ------------------------------------------------------------------------------------------------------ */
+
+static int
+read_slugs(const unsigned char *body, size_t len, const char **slugs, size_t count)
+{
+        size_t at = sizeof(struct wire_secret_ask);
+
+        for (size_t i = 0; i < count; i++) {
+                const unsigned char *end = memchr(body + at, '\0', len - at);
+
+                if (!end)
+                        return -1;
+                slugs[i] = (const char *)body + at;
+                at = (size_t)(end - body) + 1;
+        }
+        return at == len ? 0 : -1;
+}
+
+static _Noreturn void
+work(const struct origin *from, const unsigned char *body, size_t len, pid_t parent)
+{
+        struct wire_secret_ask ask;
+        struct secret_sources sources;
+        const char *slugs[SECRET_ASKED_MAX];
+        struct secret_values *values = secret_values_new();
+        size_t failed = 0;
+        struct error e;
+        int status = 1;
+
+        memcpy(&ask, body, sizeof ask);
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent || !values || ask.count > SECRET_ASKED_MAX ||
+            read_slugs(body, len, slugs, ask.count) < 0)
+                _exit(BROKEN);
+        if (from->load(from->ctx, &sources, &e) < 0 || secret_sources_fetch(&sources, slugs, ask.count, values, &failed, &e) < 0) {
+                tell_failure(ask.serial, failed, &e);
+                status = 0;
+        } else if (tell_values(ask.serial, slugs, ask.count, values) == 0) {
+                status = 0;
+        }
+        secret_values_free(values);
+        _exit(status);
+}
+
+static void
+begin_work(const struct origin *from, struct worker *w, const unsigned char *body, size_t len)
+{
+        pid_t parent = getpid();
+
+        /* lint: body is the receiver's own room, never NULL. The serial is the head's first. */
+        memcpy(&w->serial, body, sizeof w->serial);
+        w->pid = fork();
+        if (w->pid == 0)
+                work(from, body, len, parent);
+        if (w->pid < 0) {
+                w->pid = 0;
+                tell_died(w->serial);
+        }
+}
+
+static void
+reap(struct worker workers[WORKERS_MAX])
+{
+        int status;
+        pid_t pid;
+
+        while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+                for (int i = 0; i < WORKERS_MAX; i++) {
+                        if (workers[i].pid != pid)
+                                continue;
+                        workers[i].pid = 0;
+                        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+                                tell_died(workers[i].serial);
+                }
+}
+
+static struct worker *
+find_place(struct worker workers[WORKERS_MAX])
+{
+        for (int i = 0; i < WORKERS_MAX; i++)
+                if (workers[i].pid == 0)
+                        return &workers[i];
+        return NULL;
+}
+
+/* -- the process that stays -------------------------------------------------------------------------------------------- */
+
+static void
+on_child(int number)
+{
+        (void)number;                  /* it only has to end the wait */
+}
+
+static void
+hear_signals(sigset_t *ret_open)
+{
+        struct sigaction standard = { .sa_handler = SIG_DFL }, ignored = { .sa_handler = SIG_IGN }, child = { .sa_handler = on_child };
+        sigset_t blocked;
+
+        for (int number = 1; number < 32; number++)
+                (void)sigaction(number, &standard, NULL);
+        (void)sigaction(SIGPIPE, &ignored, NULL);
+        (void)sigaction(SIGCHLD, &child, NULL);
+        (void)sigemptyset(ret_open);
+        (void)sigemptyset(&blocked);
+        (void)sigaddset(&blocked, SIGCHLD);
+        (void)sigprocmask(SIG_SETMASK, &blocked, NULL);
+}
+
+/* A command that is executed as root gets none back either: there is none in the bounding set. */
+static int
+drop_privileges(void)
+{
+        struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+        struct __user_cap_data_struct none[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
+        struct rlimit no_core = { 0, 0 };
+
+        for (unsigned long c = 0; geteuid() == 0 && c < CAPABILITIES; c++)
+                if (prctl(PR_CAPBSET_READ, c, 0, 0, 0) == 1 && prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0)
+                        return -1;
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || (geteuid() == 0 && syscall(SYS_capset, &head, none) < 0))
+                return -1;
+        return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &no_core) < 0 ? -1 : 0;
+}
+
+static int
+take_descriptors(int fd)
+{
+        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+        if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || (fd != SOCKET && dup2(fd, SOCKET) < 0) || fcntl(SOCKET, F_SETFD, FD_CLOEXEC) < 0)
+                return -1;
+        if (syscall(SYS_close_range, SOCKET + 1, ~0u, 0) < 0)
+                for (int other = SOCKET + 1; other < FD_LAST; other++)
+                        (void)close(other);
+        return 0;
+}
+
+static _Noreturn void
+serve(const struct origin *from, const sigset_t *open_signals)
+{
+        static _Alignas(8) unsigned char body[BODY_ROOM];
+        static struct worker workers[WORKERS_MAX];
+
+        for (;;) {
+                struct worker *place;
+                struct pollfd p = { .fd = SOCKET, .events = POLLIN };
+                struct wire_message m;
+                int result;
+
+                reap(workers);
+                place = find_place(workers);
+                if (ppoll(&p, place ? 1 : 0, NULL, open_signals) <= 0)
+                        continue;
+                result = wire_receive(SOCKET, 0, &m, body, sizeof body);
+                if (result == -EAGAIN)
+                        continue;
+                if (result <= 0)
+                        _exit(0);
+                wire_message_close(&m);
+                if (m.kind != WIRE_SECRET_ASK || m.len < sizeof(struct wire_secret_ask))
+                        _exit(BROKEN);
+                begin_work(from, place, body, m.len);
+        }
+}
+
+int
+fetcher_start(fetcher_load *load, void *ctx, int fd, pid_t *ret, struct error *e)
+{
+        pid_t parent = getpid(), pid = fork();
+        const struct origin from = { load, ctx };
+        sigset_t open_signals;
+
+        if (pid < 0)
+                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "starting the fetcher");
+        if (pid > 0) {
+                *ret = pid;
+                return 0;
+        }
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent)
+                _exit(BROKEN);
+        (void)prctl(PR_SET_NAME, "carrel-fetcher", 0, 0, 0);
+        (void)setsid();
+        hear_signals(&open_signals);
+        if (chdir("/") < 0 || take_descriptors(fd) < 0 || drop_privileges() < 0) {
+                (void)fprintf(stderr, "carrel-fetcher: cannot let go of what it does not need: %s\n", strerror(errno));
+                _exit(BROKEN);
+        }
+        serve(&from, &open_signals);
+}

@@ -1,0 +1,71 @@
+/* daemon/graph_test.c - what daemon/graph.h promises. */
+#include "base/unit.h"
+#include "daemon/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void
+every_process_says_what_it_is(void **state)
+{
+        (void)state;
+        for (int p = 0; p < PROCESS_MAX; p++) {
+                const struct graph_process_row *row = graph_process((enum graph_process)p);
+
+                assert_true(row->name && *row->name && row->purpose && *row->purpose && row->started_by && row->keeps && row->closes);
+                assert_int_equal(p < PROCESS_CHILDREN, strcmp(row->started_by, "launcher") == 0);
+                assert_true(p >= PROCESS_CHILDREN || (row->program && (row->image < IMAGE_MAX) == (p != PROCESS_FETCHER)));
+        }
+}
+
+/* A descriptor of the launcher's needs a name on the command line, or to be the only one without. */
+static void
+every_descriptor_can_be_told(void **state)
+{
+        unsigned nameless[PROCESS_MAX] = { 0 };
+        const struct graph_link_row *link;
+
+        (void)state;
+        for (size_t i = 0; (link = graph_link_at(i)) != NULL; i++) {
+                assert_true(link->kind && *link->kind && link->says && *link->says && link->from < PROCESS_MAX && link->to < PROCESS_MAX);
+                if (link->slot == SLOT_ELSEWHERE)
+                        continue;
+                assert_true(link->to < PROCESS_CHILDREN);
+                assert_true(link->slot != SLOT_PAIR || link->from < PROCESS_CHILDREN);
+                nameless[link->to] += link->to_option == NULL;
+                if (link->slot == SLOT_PAIR)
+                        nameless[link->from] += link->from_option == NULL;
+        }
+        for (int p = 0; p < PROCESS_MAX; p++)
+                assert_true(nameless[p] <= 1);
+}
+
+static void
+is_printed_both_ways(void **state)
+{
+        (void)state;
+        for (int is_json = 0; is_json < 2; is_json++) {
+                char *text = NULL;
+                size_t len = 0;
+                FILE *out = open_memstream(&text, &len);
+
+                assert_non_null(out);
+                assert_int_equal(graph_print(out, is_json), 0);
+                assert_int_equal(fclose(out), 0);
+                for (int p = 0; p < PROCESS_MAX; p++)
+                        assert_non_null(strstr(text, graph_process((enum graph_process)p)->name));
+                free(text);
+        }
+}
+
+int
+main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(every_process_says_what_it_is),
+                cmocka_unit_test(every_descriptor_can_be_told),
+                cmocka_unit_test(is_printed_both_ways),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,138 @@
+/*
+ * door/crowd_test.c - who gives way to whom.
+ */
+#include "door/crowd.h"
+
+#include "base/unit.h"
+
+struct guest { struct crowd_member member; int is_gone; };
+
+static struct guest guests[CROWD_MAX + 1];
+
+static void
+let_go(struct crowd_member *m)
+{
+        ((struct guest *)(void *)m)->is_gone = 1;
+        crowd_leave(m);
+}
+
+static int
+come(struct crowd *c, size_t at, const char *owner, int is_busy)
+{
+        struct error e;
+
+        guests[at].is_gone = 0;
+        if (crowd_join(c, &guests[at].member, owner, let_go, &e) < 0)
+                return (int)e.code;
+        if (is_busy)
+                crowd_busy(&guests[at].member);
+        return 0;
+}
+
+static void
+leave_all(struct crowd *c)
+{
+        for (size_t i = 0; i < sizeof guests / sizeof *guests; i++)
+                crowd_leave(&guests[i].member);
+        assert_int_equal(c->count, 0);
+        assert_null(c->owners);
+}
+
+static void
+an_owner_has_his_share(void **state)
+{
+        struct crowd c = { 0 };
+
+        for (size_t i = 0; i < CROWD_OWNER_MAX; i++)
+                assert_int_equal(come(&c, i, "a", 1), 0);
+        assert_int_equal(come(&c, CROWD_OWNER_MAX, "a", 1), ERROR_QUOTA_EXCEEDED);
+        assert_int_equal(come(&c, CROWD_OWNER_MAX, "b", 1), 0);
+        crowd_wait(&guests[7].member);
+        crowd_wait(&guests[5].member);
+        assert_int_equal(come(&c, CROWD_OWNER_MAX + 1, "a", 1), 0);
+        assert_true(guests[7].is_gone && !guests[5].is_gone);          /* his own, the one that waits longest */
+        leave_all(&c);
+}
+
+static void
+nobody_gives_way(void **state)
+{
+        struct crowd c = { 0 };
+
+        for (size_t i = 0; i < CROWD_NOBODY_MAX; i++)
+                assert_int_equal(come(&c, i, NULL, 1), 0);
+        crowd_wait(&guests[9].member);
+        assert_int_equal(come(&c, CROWD_NOBODY_MAX, NULL, 0), 0);
+        assert_true(guests[9].is_gone && !guests[0].is_gone);
+        crowd_busy(&guests[CROWD_NOBODY_MAX].member);
+        assert_int_equal(come(&c, CROWD_NOBODY_MAX + 1, NULL, 0), 0);
+        assert_true(guests[0].is_gone && !guests[1].is_gone);
+        leave_all(&c);
+}
+
+static void
+the_greediest_gives_way(void **state)
+{
+        static const char *const names[] = { "a", "b", "c", "d" };
+        struct crowd c = { 0 };
+        size_t at = 0;
+
+        for (size_t n = 0; n < 4; n++)
+                for (size_t i = 0; i < CROWD_OWNER_MAX - (n != 2); i++, at++)
+                        assert_int_equal(come(&c, at, names[n], n != 1 && n != 2), 0);
+        for (; at < CROWD_MAX; at++)
+                assert_int_equal(come(&c, at, "e", 0), 0);
+        assert_int_equal(come(&c, CROWD_MAX, "f", 1), 0);
+        assert_true(guests[2 * CROWD_OWNER_MAX - 2].is_gone);          /* the first of c, who has one more than b */
+        leave_all(&c);
+        for (at = 0; at < CROWD_MAX; at++)
+                assert_int_equal(come(&c, at, names[at % 4], 1), 0);
+        assert_int_equal(come(&c, CROWD_MAX, "f", 1), ERROR_UNAVAILABLE);
+        leave_all(&c);
+}
+
+static void
+a_name_moves_a_member(void **state)
+{
+        struct crowd c = { 0 };
+        struct error e;
+
+        assert_int_equal(come(&c, CROWD_MAX, NULL, 1), 0);
+        for (size_t i = 0; i < CROWD_OWNER_MAX; i++)
+                assert_int_equal(come(&c, i, "a", 1), 0);
+        assert_int_equal(crowd_name(&guests[CROWD_MAX].member, "a", &e), -1);
+        assert_int_equal(e.code, ERROR_QUOTA_EXCEEDED);
+        assert_int_equal(crowd_name(&guests[0].member, "a", &e), 0);
+        crowd_wait(&guests[3].member);
+        assert_int_equal(crowd_name(&guests[CROWD_MAX].member, "a", &e), 0);
+        assert_true(guests[3].is_gone);
+        leave_all(&c);
+}
+
+static void
+an_owner_holds_so_much(void **state)
+{
+        struct crowd c = { 0 };
+
+        for (size_t i = 0; i < 3; i++)
+                assert_int_equal(come(&c, i, i < 2 ? "a" : "b", 1), 0);
+        assert_int_equal(crowd_hold(&guests[0].member, CROWD_BYTES_MAX - 1), 0);
+        assert_int_equal(crowd_hold(&guests[1].member, 2), -1);
+        assert_int_equal(crowd_hold(&guests[2].member, 2), 0);
+        crowd_hold_nothing(&guests[0].member);
+        assert_int_equal(crowd_hold(&guests[1].member, CROWD_BYTES_MAX), 0);
+        crowd_leave(&guests[1].member);
+        assert_int_equal(crowd_hold(&guests[0].member, CROWD_BYTES_MAX), 0);
+        leave_all(&c);
+}
+
+int
+main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(an_owner_has_his_share), cmocka_unit_test(nobody_gives_way), cmocka_unit_test(the_greediest_gives_way),
+                cmocka_unit_test(a_name_moves_a_member), cmocka_unit_test(an_owner_holds_so_much),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,39 @@
+/*
+ * door/ingress_head.h - heads on their way through the port proxy: who may pass, and what is said on the other side. Pure, but for memory.
+ */
+#ifndef CARREL_DOOR_INGRESS_HEAD_H
+#define CARREL_DOOR_INGRESS_HEAD_H
+
+#include "base/error.h"
+#include "door/bytes.h"
+#include "proto/http_head.h"
+
+enum { INGRESS_TOKEN_MAX = 63 };
+
+/* Where a request goes. */
+struct ingress_target {
+        char token[INGRESS_TOKEN_MAX + 1];
+        int is_prefix;                 /* the token stands in the path: answers that lead elsewhere get it back */
+        struct http_text path;         /* what the server inside is asked for; borrowed from the head */
+        int wants_upgrade;
+};
+
+/*
+ * The token of a request: /~TOKEN/..., a Host of TOKEN.localhost, or X-Carrel-Token; one of them. Errors: ERROR_FORBIDDEN, also where Host is not
+ * this machine or a page of another origin opens a web socket.
+ */
+int ingress_find(const struct http_head *h, struct ingress_target *ret, struct error *e);
+
+/* ERROR_FORBIDDEN, with where tokens come from. Always returns -1. */
+int ingress_no_token(struct error *e, const char *reason, const char *sentence);
+
+/* The head that the server inside gets: hop-by-hop fields and our token gone, where it came from added. -1: no memory. */
+int ingress_write_request(const struct http_head *h, const struct ingress_target *t, struct bytes *out);
+
+/*
+ * The head that the client gets. `is_chunked`: the body goes as chunks; `closes`: the connection ends with it. Cookies lose their Domain, so that none is
+ * set for a neighbour. -1: no memory.
+ */
+int ingress_write_answer(const struct http_head *h, const struct ingress_target *t, int is_chunked, int closes, struct bytes *out);
+
+#endif

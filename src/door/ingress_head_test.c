@@ -1,0 +1,105 @@
+/*
+ * door/ingress_head_test.c - heads through the port proxy.
+ */
+#include "door/ingress_head.h"
+
+#include <string.h>
+
+#include "base/unit.h"
+
+static int
+find(const char *text, struct http_head *h, struct ingress_target *t, struct error *e)
+{
+        size_t at = 0, len = 0;
+
+        assert_int_equal(http_head_scan(text, strlen(text), &at, &len, e), 1);
+        assert_int_equal(http_head_read(text, len, HTTP_METHODS_PROXY, h, e), 0);
+        return ingress_find(h, t, e);
+}
+
+static void
+tokens_are_found(void **state)
+{
+        static const struct { const char *text, *token, *path; } cases[] = {
+                { "GET /~tok/a?b HTTP/1.1\r\nHost: localhost:1\r\n\r\n", "tok", "/a?b" }, { "GET /~tok HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "tok", "" },
+                { "GET /~tok?x HTTP/1.1\r\nHost: [::1]:5\r\n\r\n", "tok", "?x" }, { "GET /a HTTP/1.1\r\nHost: tok.localhost:1\r\n\r\n", "tok", "/a" },
+                { "GET /~x/ HTTP/1.1\r\nHost: tok.localhost\r\n\r\n", "tok", "/~x/" }, { "GET /a HTTP/1.1\r\nHost: localhost\r\nX-Carrel-Token: tok\r\n\r\n", "tok", "/a" },
+                { "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", NULL, NULL }, { "GET /~/ HTTP/1.1\r\nHost: localhost\r\n\r\n", NULL, NULL },
+                { "GET /~a%20/ HTTP/1.1\r\nHost: localhost\r\n\r\n", NULL, NULL }, { "GET / HTTP/1.1\r\nHost: a.b.localhost\r\n\r\n", NULL, NULL },
+                { "GET /~tok/ HTTP/1.1\r\nHost: evil\r\n\r\n", NULL, NULL }, { "GET / HTTP/1.1\r\nHost: tok.localhost.evil\r\n\r\n", NULL, NULL },
+                { "GET / HTTP/1.1\r\nHost: tok.localhost\r\nX-Carrel-Token: other\r\n\r\n", NULL, NULL },
+                { "GET /~0123456789012345678901234567890123456789012345678901234567890123/ HTTP/1.1\r\nHost: localhost\r\n\r\n", NULL, NULL },
+                { "GET /~tok/ HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: websocket\r\nOrigin: http://evil\r\n\r\n", NULL, NULL },
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct ingress_target t;
+                struct http_head h;
+                struct error e;
+                int result = find(cases[i].text, &h, &t, &e);
+
+                if ((result == 0) != (cases[i].token != NULL) || (result == 0 && (strcmp(t.token, cases[i].token) != 0 || !http_text_is(t.path, cases[i].path))) ||
+                    (result < 0 && e.code != ERROR_FORBIDDEN))
+                        fail_msg("case %zu: %d", i, result);
+        }
+}
+
+static void
+heads_are_written_anew(void **state)
+{
+        static const char in[] = "POST /~tok/a HTTP/1.1\r\nHost: tok.localhost:9\r\nConnection: x-b\r\nX-A: 1\r\nX-B: 2\r\nTE: trailers\r\nX-Forwarded-For: 6.6.6.6\r\nReferer: http://tok.localhost/\r\nContent-Length: 3\r\n\r\n";
+        static const char want[] = "POST /~tok/a HTTP/1.1\r\nHost: localhost\r\nX-A: 1\r\nX-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: localhost:9\r\nContent-Length: 3\r\nConnection: close\r\n\r\n";
+        static const char answer[] = "HTTP/1.1 200 Fine\r\nSet-Cookie: a=b; DOMAIN=x; Secure;Domain\r\nSet-Cookie: domain=1\r\nConnection: close\r\nAlt-Svc: x\r\nContent-Length: 2\r\n\r\n";
+        static const char given[] = "HTTP/1.1 200 Answer\r\nSet-Cookie: a=b; Secure\r\nSet-Cookie: domain=1\r\nContent-Length: 2\r\n\r\n";
+        struct bytes out = { 0 };
+        struct ingress_target t;
+        struct http_head h;
+        struct error e;
+
+        assert_int_equal(find(in, &h, &t, &e), 0);
+        assert_int_equal(ingress_write_request(&h, &t, &out), 0);
+        if (out.len != sizeof want - 1 || memcmp(out.at, want, out.len) != 0)
+                fail_msg("%.*s", (int)out.len, out.at);
+        bytes_fini(&out);
+        assert_int_equal(http_head_read(answer, sizeof answer - 1, 0, &h, &e), 0);
+        assert_int_equal(ingress_write_answer(&h, &t, 0, 0, &out), 0);
+        if (out.len != sizeof given - 1 || memcmp(out.at, given, out.len) != 0)
+                fail_msg("%.*s", (int)out.len, out.at);
+        bytes_fini(&out);
+}
+
+/* Ports that are reached by a way share one host name: none takes from another what is its own. */
+static void
+ports_are_kept_apart(void **state)
+{
+        static const char in[] = "GET /~tok/a HTTP/1.1\r\nHost: localhost\r\nX_Forwarded_For: 6.6.6.6\r\nContent_Length: 4\r\ntransfer_encoding: chunked\r\nmy_own: 1\r\n"
+                                 "Referer: http://localhost:9/~other/page\r\n\r\n";
+        static const char want[] = "GET /a HTTP/1.1\r\nHost: localhost\r\nmy_own: 1\r\nX-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: localhost\r\nConnection: close\r\n\r\n";
+        static const char answer[] = "HTTP/1.1 200 Fine\r\nSet-Cookie: a=b; path = /x;Secure\r\nSet-Cookie: path=/\r\nSet-Cookie: c=d; Path=x; Pathological=/\r\nService-Worker-Allowed: /\r\n"
+                                     "NEL: x\r\nContent-Length: 2\r\n\r\n";
+        static const char given[] = "HTTP/1.1 200 Answer\r\nSet-Cookie: a=b; Path=/~tok/x;Secure\r\nSet-Cookie: path=/\r\nSet-Cookie: c=d; Path=x; Pathological=/\r\nContent-Length: 2\r\n\r\n";
+        struct bytes out = { 0 };
+        struct ingress_target t;
+        struct http_head h;
+        struct error e;
+
+        (void)state;
+        assert_int_equal(find(in, &h, &t, &e), 0);
+        assert_int_equal(ingress_write_request(&h, &t, &out), 0);
+        if (out.len != sizeof want - 1 || memcmp(out.at, want, out.len) != 0)
+                fail_msg("%.*s", (int)out.len, out.at);
+        bytes_fini(&out);
+        assert_int_equal(http_head_read(answer, sizeof answer - 1, 0, &h, &e), 0);
+        assert_int_equal(ingress_write_answer(&h, &t, 0, 0, &out), 0);
+        if (out.len != sizeof given - 1 || memcmp(out.at, given, out.len) != 0)
+                fail_msg("%.*s", (int)out.len, out.at);
+        bytes_fini(&out);
+}
+
+int
+main(void)
+{
+        const struct CMUnitTest tests[] = { cmocka_unit_test(tokens_are_found), cmocka_unit_test(heads_are_written_anew), cmocka_unit_test(ports_are_kept_apart) };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

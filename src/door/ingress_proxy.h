@@ -1,0 +1,43 @@
+/*
+ * door/ingress_proxy.h - one connection of the port proxy; for ingress.c and ingress_answer.c alone.
+ */
+#ifndef CARREL_DOOR_INGRESS_PROXY_H
+#define CARREL_DOOR_INGRESS_PROXY_H
+
+#include "door/door.h"
+#include "door/ingress_head.h"
+#include "door/ingress_side.h"
+#include "proto/http_head.h"
+#include "proto/http_reader.h"
+
+enum { PROXY_TUNNEL_MS = 3600 * 1000 };
+
+enum proxy_state { PROXY_HEAD, PROXY_CONNECT, PROXY_EXCHANGE, PROXY_TUNNEL, PROXY_FLUSH, PROXY_LINGER, PROXY_DEAD };
+
+struct proxy {
+        struct keeper_call call;       /* first */
+        struct crowd_member member;
+        struct side client, server;
+        struct loop_timer deadline;
+        struct door *door;
+        struct listener *listener;
+        enum proxy_state state;
+        int closes, is_pumping, is_asked_in_chunks, answers_in_chunks, has_answer;
+        char *request_bytes, *answer_bytes;
+        struct http_head request, answer;
+        struct http_body request_body, answer_body;
+        struct reader request_reader, answer_reader;
+        struct ingress_target target;
+};
+
+void proxy_die(struct proxy *p);
+void proxy_deadline(struct proxy *p, uint64_t ms);
+
+/* The answer to what cannot be passed on; then the connection ends. The second is of ERROR_NO_MEMORY, and always returns 0. */
+void proxy_refuse(struct proxy *p, const struct error *e);
+int proxy_no_memory(struct proxy *p);
+
+/* More of the answer to the client (ingress_answer.c). 1: something moved. */
+int proxy_pass_answer(struct proxy *p);
+
+#endif

@@ -1,0 +1,116 @@
+/*
+ * door/main.c - carrel-door: HTTP, started by `carrel serve`; and with the role `mcp` one agent's server on two pipes, started by `carrel mcp`.
+ *
+ * Room: door (acting). Touches: fd, this process.
+ * Theory: the ladder, top to bottom: take descriptors, close the world, loop. It ends when the keeper goes; who started it starts both again.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "door/connection.h"
+#include "door/door.h"
+#include "door/ingress.h"
+#include "door/ladder.h"
+#include "door/mcp_stdio.h"
+#include "filter/own.h"
+
+struct options { int keeper, http, tcp, ingress; };
+
+static int
+read_options(int argc, char **argv, struct options *ret)
+{
+        const struct { const char *name; int *fd; } names[] = {
+                { "--keeper-fd", &ret->keeper }, { "--http-fd", &ret->http }, { "--tcp-fd", &ret->tcp }, { "--ingress-fd", &ret->ingress },
+        };
+
+        for (int i = 1; i < argc; i += 2) {
+                size_t row = 0;
+                char *end;
+                long fd;
+
+                while (row < sizeof names / sizeof *names && strcmp(argv[i], names[row].name) != 0)
+                        row++;
+                if (row == sizeof names / sizeof *names || i + 1 >= argc)
+                        return -1;
+                fd = strtol(argv[i + 1], &end, 10);
+                if (end == argv[i + 1] || *end != '\0' || fd < 0 || fd > 1 << 20)
+                        return -1;
+                *names[row].fd = (int)fd;
+        }
+        return ret->keeper >= 0 && ret->http >= 0 ? 0 : -1;
+}
+
+static void
+keeper_gone(void *data)
+{
+        loop_stop(data);
+}
+
+static void
+accepted_unix(struct listener *l, int take_fd)
+{
+        connection_open(l, take_fd, 0);
+}
+
+static void
+accepted_tcp(struct listener *l, int take_fd)
+{
+        connection_open(l, take_fd, 1);
+}
+
+static void
+accepted_ingress(struct listener *l, int take_fd)
+{
+        ingress_open(l, take_fd);
+}
+
+static int
+serve(const struct options *o, struct error *e)
+{
+        static struct listener http, tcp, ingress;
+        static struct door door;
+        int result;
+
+        if (loop_new(&door.loop) < 0)
+                return fail(e, ERROR_INTERNAL, "there is no way to wait");
+        if (keeper_open(door.loop, o->keeper, keeper_gone, door.loop, &door.keeper, e) < 0 || listener_open(&http, &door, o->http, accepted_unix, e) < 0 ||
+            (o->tcp >= 0 && listener_open(&tcp, &door, o->tcp, accepted_tcp, e) < 0) ||
+            (o->ingress >= 0 && listener_open(&ingress, &door, o->ingress, accepted_ingress, e) < 0))
+                return -1;
+        json_object_seed(0);                   /* from the kernel, while it can still be asked: keys of callers must not collide at will */
+        if (ladder_close_world(e) < 0)
+                return -1;
+        result = filter_enter(FILTER_DOOR);
+        if (result < 0)
+                return fail_sys(e, ERROR_CAPABILITY_UNAVAILABLE, -result, "closing the door to calls it never makes");
+        loop_run(door.loop);
+        keeper_close(door.keeper);
+        return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+        struct options o = { -1, -1, -1, -1 };
+        struct sigaction ignore = { .sa_handler = SIG_IGN };
+        struct error e;
+
+        if (argc > 1 && strcmp(argv[1], "mcp") == 0)
+                return mcp_stdio_main(argc - 1, argv + 1);
+        (void)prctl(PR_SET_NAME, "carrel-door", 0, 0, 0);      /* not that of a memory file */
+        if (read_options(argc, argv, &o) < 0) {
+                (void)fprintf(stderr, "carrel-door: --keeper-fd N --http-fd N [--tcp-fd N] [--ingress-fd N]\n");
+                return 125;
+        }
+        (void)sigaction(SIGPIPE, &ignore, NULL);
+        if (serve(&o, &e) < 0) {
+                (void)fprintf(stderr, "carrel-door: %s\n", e.message);
+                return 125;
+        }
+        return 0;
+}

@@ -1,0 +1,16 @@
+/*
+ * door/mcp_http.h - POST /mcp: the Model Context Protocol as Streamable HTTP, without sessions.
+ */
+#ifndef CARREL_DOOR_MCP_HTTP_H
+#define CARREL_DOOR_MCP_HTTP_H
+
+#include "door/exchange.h"
+#include "door/routes.h"
+
+/*
+ * The URL says how it is served, because a URL is what every client can be given: ?sandbox=ID, ?context=KEY, ?cache_key=FIELD, ?runtime=NAME,
+ * ?tool_names=plain, ?keep_background=true, ?instructions=resolve, ?manage=true. Headers Carrel-Sandbox and Carrel-Context-Key do as the first two.
+ */
+void mcp_http(struct exchange *x, const struct route *r);
+
+#endif

@@ -1,0 +1,196 @@
+/*
+ * door/mcp_keeper.c - the backend of the tools that is the daemon.
+ *
+ * Room: door (acting). Touches: mem fd.
+ * Theory: a call is a link from its first message to its end: to the keeper until the reply, to the box while there is a channel. A link is let go
+ * before whoever made the call hears that it is over, because the next call may begin in the same struct.
+ */
+#include "door/mcp_keeper.h"
+
+#include "door/follow.h"
+#include "door/later.h"
+
+struct link {
+        struct keeper_call call;       /* first */
+        struct follow follow;
+        struct mcp_call *of;           /* NULL once it was let go */
+        bool has_channel;
+};
+
+/* -- letting go ------------------------------------------------------------------------------------------------------------- */
+
+static struct mcp_call *
+let_go(struct link *l, bool is_left)
+{
+        struct mcp_call *c = l->of;
+
+        keeper_cancel(&l->call);
+        if (is_left)
+                follow_leave(&l->follow);
+        else
+                follow_close(&l->follow);
+        l->of = NULL;
+        later_free(l);
+        c->backend = NULL;
+        c->link = NULL;
+        return c;
+}
+
+static void
+end(struct mcp_call *c, bool is_left)
+{
+        if (c->backend)
+                (void)let_go(c->link, is_left);
+}
+
+/* -- the channel -------------------------------------------------------------------------------------------------------------- */
+
+static struct link *
+link_of(struct follow *f)
+{
+        return f->state;
+}
+
+static void
+on_started(struct follow *f, const struct channel_started *s)
+{
+        struct mcp_call *c = link_of(f)->of;
+
+        c->ops->started(c, s);
+}
+
+static void
+on_failed(struct follow *f, const struct wire_exec_failed *failed)
+{
+        struct mcp_call *c = let_go(link_of(f), false);
+
+        c->ops->failed(c, failed);
+}
+
+static void
+on_output(struct follow *f, int stream, const void *bytes, size_t len, uint64_t offset)
+{
+        struct mcp_call *c = link_of(f)->of;
+
+        (void)offset;
+        if (c)
+                c->ops->output(c, stream, bytes, len);
+}
+
+static void
+on_ended(struct follow *f, const struct channel_end *channel_end)
+{
+        struct mcp_call *c = let_go(link_of(f), false);
+
+        c->ops->ended(c, channel_end);
+}
+
+static void
+on_lost(struct follow *f)
+{
+        struct mcp_call *c = let_go(link_of(f), false);
+
+        c->ops->lost(c);
+}
+
+static void
+on_quiet(struct follow *f)
+{
+        struct mcp_call *c = link_of(f)->of;
+
+        if (c)
+                c->ops->quiet(c);
+}
+
+static const struct follow_ops to_the_end = { .started = on_started, .failed = on_failed, .output = on_output, .ended = on_ended, .lost = on_lost };
+static const struct follow_ops what_is_there = { .started = on_started, .failed = on_failed, .output = on_output, .ended = on_ended, .lost = on_lost, .quiet = on_quiet };
+
+/* -- the call -------------------------------------------------------------------------------------------------------------------- */
+
+static void
+refuse(struct link *l, const struct error *e)
+{
+        struct error kept = *e;
+        struct mcp_call *c = let_go(l, false);
+
+        c->ops->refused(c, &kept);
+}
+
+/* The channel opens before the reply is told: whoever hears it may already send. */
+static void
+reply_with_channel(struct link *l, struct mcp_backend *b, const struct keeper_reply *r)
+{
+        struct loop *loop = ((struct mcp_keeper *)(void *)b)->loop;
+        struct mcp_call *c = l->of;
+        struct error e;
+        int fd;
+
+        if (r->fd_count == 0) {
+                (void)fail(&e, ERROR_PROTOCOL, "the daemon gave no channel");
+                refuse(l, &e);
+                return;
+        }
+        fd = r->fds[0];
+        r->fds[0] = -1;
+        if (follow_open(&l->follow, loop, fd, c->ops->quiet ? &what_is_there : &to_the_end, l) < 0) {
+                (void)fail(&e, ERROR_NO_MEMORY, "there is no memory left for a channel");
+                refuse(l, &e);
+                return;
+        }
+        c->ops->reply(c, &r->fields, true);
+}
+
+static void
+on_reply(struct keeper_call *call, const struct keeper_reply *r)
+{
+        struct link *l = (struct link *)(void *)call;
+        struct mcp_call *c = l->of;
+
+        if (r->error) {
+                refuse(l, r->error);
+        } else if (l->has_channel && r->is_last) {
+                reply_with_channel(l, c->backend, r);
+        } else {
+                if (r->is_last)
+                        (void)let_go(l, false);
+                c->ops->reply(c, &r->fields, r->is_last);
+        }
+}
+
+static int
+begin(struct mcp_backend *b, struct mcp_call *c, const struct keeper_peer *who, enum operation_code op, struct record_writer *w, struct error *e)
+{
+        struct mcp_keeper *k = (struct mcp_keeper *)(void *)b;
+        struct link *l = k->keeper ? later_make(k->loop, struct link) : NULL;
+
+        if (!k->keeper)
+                return fail(e, ERROR_UNAVAILABLE, "the daemon is being started again: try again in a moment");
+        if (!l)
+                return fail(e, ERROR_NO_MEMORY, "there is no memory left for a call");
+        l->call.reply = on_reply;
+        l->of = c;
+        l->has_channel = operation(op)->flags & OPERATION_CHANNEL;
+        if (k->says_who)
+                keeper_identify(w, who);
+        if (keeper_call(k->keeper, &l->call, op, w, e) < 0) {
+                later_free(l);
+                return -1;
+        }
+        c->backend = b;
+        c->link = l;
+        return 0;
+}
+
+static int
+send_frame(struct mcp_call *c, uint32_t kind, const void *bytes, size_t len)
+{
+        struct link *l = c->link;
+
+        return c->backend ? follow_send(&l->follow, kind, bytes, len) : -1;
+}
+
+void
+mcp_keeper_init(struct mcp_keeper *b, struct loop *l, struct keeper *k, bool says_who)
+{
+        *b = (struct mcp_keeper){ .backend = { begin, send_frame, end }, .loop = l, .keeper = k, .says_who = says_who };
+}

@@ -1,0 +1,20 @@
+/*
+ * door/mcp_keeper.h - the backend of the tools that is the daemon: calls to the keeper, and the channels it gives.
+ */
+#ifndef CARREL_DOOR_MCP_KEEPER_H
+#define CARREL_DOOR_MCP_KEEPER_H
+
+#include "door/mcp_backend.h"
+#include "loop/loop.h"
+
+struct mcp_keeper {
+        struct mcp_backend backend;    /* first */
+        struct loop *loop;
+        struct keeper *keeper;         /* NULL while there is none: calls are refused with ERROR_UNAVAILABLE */
+        bool says_who;                 /* the link is the door's: each call says who asks; else the keeper sees it in the socket */
+};
+
+/* Borrows loop and link. Nothing to end. */
+void mcp_keeper_init(struct mcp_keeper *b, struct loop *l, struct keeper *k, bool says_who);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * door/rest.h - the handlers behind the routes under /v1. Each answers its exchange, now or later (door/exchange.h).
+ */
+#ifndef CARREL_DOOR_REST_H
+#define CARREL_DOOR_REST_H
+
+#include "door/exchange.h"
+#include "door/routes.h"
+
+/* rest.c: what only asks and answers. */
+void rest_call(struct exchange *x, const struct route *r);
+void rest_health(struct exchange *x, const struct route *r);
+void rest_openapi(struct exchange *x, const struct route *r);
+void rest_watch(struct exchange *x, const struct route *r);
+
+/* rest_exec.c */
+void rest_exec(struct exchange *x, const struct route *r);
+void rest_output(struct exchange *x, const struct route *r);
+
+/* rest_input.c */
+void rest_stdin(struct exchange *x, const struct route *r);
+void rest_resize(struct exchange *x, const struct route *r);
+
+/* rest_file.c, rest_put.c */
+void rest_file_read(struct exchange *x, const struct route *r);
+void rest_file_list(struct exchange *x, const struct route *r);
+void rest_file_stat(struct exchange *x, const struct route *r);
+void rest_file_change(struct exchange *x, const struct route *r);
+void rest_file_write(struct exchange *x, const struct route *r);
+void rest_file_put(struct exchange *x, const struct route *r);
+
+#endif

@@ -1,0 +1,501 @@
+/*
+ * door/rest_exec.c - running a command, and reading what one printed: answered when it has ended, at once, or as it comes.
+ *
+ * Room: door (acting). Touches: mem, fd (through its follower).
+ * Theory: the keeper gives a channel and is out of the way. Whoever goes while his foreground command runs closes its channel, and the box kills
+ * the tree (C15); whoever only watched closes nothing but his own view. Output passes through with a bound: a client who does not
+ * read pauses the follower, and then the box decides by the exec's flags. Of what the wall refused a command its end says only that there was something: what it
+ * was is asked of the keeper, who had been told before.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "door/ask.h"
+#include "door/codec.h"
+#include "door/encode.h"
+#include "door/exec_view.h"
+#include "door/follow.h"
+#include "door/later.h"
+#include "door/rest.h"
+
+enum mode {
+        MODE_WHOLE,            /* JSON at its end */
+        MODE_STARTED,          /* JSON as soon as it runs */
+        MODE_NOW,              /* JSON with what is there now */
+        MODE_EVENTS,           /* server-sent events to its end */
+        MODE_RAW,              /* bytes of one stream to its end */
+        MODE_RAW_NOW,          /* bytes of one stream, what is there now */
+};
+
+enum { QUIET_MS = 15 * 1000, ID_ROOM = 65 };
+
+struct session {
+        struct keeper_call call;       /* first */
+        struct follow follow;
+        struct loop_timer quiet;
+        struct exchange *x;
+        enum mode mode;
+        int is_watcher, is_base64, stays, stream;      /* stays: the exec goes on without this client */
+        uint64_t want[2], seen[2];     /* MODE_NOW: so far it has printed; so far it was told */
+        char tails[2][4];              /* MODE_EVENTS: the beginning of a character whose end has not come */
+        size_t tail_lens[2];
+        uint64_t tail_ends[2];
+        char id[ID_ROOM];
+        struct exec_view view;
+};
+
+static struct session *
+of_follow(struct follow *f)
+{
+        return f->state;
+}
+
+/* -- ends ---------------------------------------------------------------------------------------------------------------- */
+
+static void
+end_session(struct session *s)
+{
+        keeper_cancel(&s->call);
+        loop_timer_remove(&s->quiet);
+        if (s->is_watcher || s->stays)
+                follow_leave(&s->follow);
+        else
+                follow_close(&s->follow);
+        exec_view_fini(&s->view);
+        later_free(s);
+}
+
+static void
+client_gone(struct exchange *x)
+{
+        end_session(x->state);
+}
+
+static void
+fail_session(struct session *s, const struct error *e)
+{
+        struct json_writer w;
+
+        if (!s->x->has_begun) {
+                exchange_fail(s->x, e);
+        } else if (s->mode == MODE_EVENTS) {
+                json_init(&w, false);
+                exchange_error_write(&w, e);
+                if (!w.is_broken)
+                        (void)exchange_event(s->x, "error", NULL, w.text, w.len);
+                json_fini(&w);
+                exchange_end(s->x);
+        } else {
+                exchange_abort(s->x);
+        }
+        end_session(s);
+}
+
+static void
+answer_view(struct session *s, int status)
+{
+        struct json_writer w;
+
+        json_init(&w, false);
+        s->view.has_output = s->mode != MODE_STARTED || s->view.is_ended;
+        exec_view_write(&w, &s->view, s->is_base64);
+        exchange_json(s->x, status, &w);
+        end_session(s);
+}
+
+/* -- events ---------------------------------------------------------------------------------------------------------------- */
+
+static void
+speak(struct loop_timer *t)
+{
+        struct session *s = (struct session *)(void *)((char *)t - offsetof(struct session, quiet));
+
+        (void)loop_timer_set(s->x->loop, &s->quiet, loop_now_ms() + QUIET_MS, speak);
+        (void)exchange_comment(s->x);
+}
+
+static void
+begin_events(struct session *s)
+{
+        struct json_writer w;
+
+        if (s->x->has_begun)
+                return;
+        exchange_begin(s->x, 200, "text/event-stream", -1);
+        (void)loop_timer_set(s->x->loop, &s->quiet, loop_now_ms() + QUIET_MS, speak);
+        json_init(&w, false);
+        json_open_map(&w);
+        json_member_int(&w, "exec", s->view.started.exec);
+        json_member_int(&w, "pid", s->view.started.pid);
+        json_close_map(&w);
+        if (!w.is_broken)
+                (void)exchange_event(s->x, "started", NULL, w.text, w.len);
+        json_fini(&w);
+}
+
+static size_t
+send_piece(struct session *s, int i, const char *bytes, size_t len, uint64_t offset)
+{
+        struct json_writer w;
+        size_t queued = 0;
+
+        json_init(&w, false);
+        json_open_map(&w);
+        json_key(&w, "offset");
+        json_uint(&w, offset);
+        encode_member(&w, "data", bytes, len, s->is_base64);
+        if (s->is_base64)
+                json_member_text(&w, "encoding", "base64");
+        json_close_map(&w);
+        if (!w.is_broken)
+                queued = exchange_event(s->x, i == 0 ? "stdout" : "stderr", NULL, w.text, w.len);
+        json_fini(&w);
+        return queued;
+}
+
+/* A character that is cut by the end of a piece waits for the rest; a gap in between means that it never comes. */
+static size_t
+tell_text(struct session *s, int i, const char *bytes, size_t len, uint64_t offset)
+{
+        char *joined = NULL;
+        size_t held = s->tail_lens[i], whole, queued = 0;
+
+        if (held > 0 && offset == s->tail_ends[i])
+                joined = malloc(held + len);
+        if (joined) {
+                memcpy(joined, s->tails[i], held);
+                memcpy(joined + held, bytes, len);
+                bytes = joined;
+                len += held;
+                offset -= held;
+        } else if (held > 0) {
+                queued = send_piece(s, i, s->tails[i], held, s->tail_ends[i] - held);
+        }
+        whole = encode_whole_len(bytes, len);
+        if (whole > 0)
+                queued = send_piece(s, i, bytes, whole, offset);
+        memcpy(s->tails[i], bytes + whole, len - whole);
+        s->tail_lens[i] = len - whole;
+        s->tail_ends[i] = offset + len;
+        free(joined);
+        return queued;
+}
+
+static void
+end_events(struct session *s)
+{
+        struct json_writer w;
+
+        begin_events(s);
+        for (int i = 0; i < 2; i++)
+                if (s->tail_lens[i] > 0)
+                        (void)send_piece(s, i, s->tails[i], s->tail_lens[i], s->tail_ends[i] - s->tail_lens[i]);
+        json_init(&w, false);
+        exec_view_write(&w, &s->view, s->is_base64);
+        if (!w.is_broken)
+                (void)exchange_event(s->x, "end", NULL, w.text, w.len);
+        json_fini(&w);
+        exchange_end(s->x);
+        end_session(s);
+}
+
+/* -- what the channel tells --------------------------------------------------------------------------------------------------- */
+
+static void
+on_started(struct follow *f, const struct channel_started *started)
+{
+        struct session *s = of_follow(f);
+
+        s->view.is_started = 1;
+        s->view.started = *started;
+        if (s->mode == MODE_STARTED)
+                answer_view(s, 201);
+        else if (s->mode == MODE_EVENTS)
+                begin_events(s);
+}
+
+static void
+on_failed(struct follow *f, const struct wire_exec_failed *failed)
+{
+        struct session *s = of_follow(f);
+        struct error e;
+
+        (void)exec_failed_read(&e, failed);
+        fail_session(s, &e);
+}
+
+static void
+on_output(struct follow *f, int stream, const void *bytes, size_t len, uint64_t offset)
+{
+        struct session *s = of_follow(f);
+        size_t queued = 0;
+
+        s->seen[stream - 1] = offset + len;
+        if (s->mode == MODE_EVENTS)
+                queued = s->is_base64 ? send_piece(s, stream - 1, bytes, len, offset) : tell_text(s, stream - 1, bytes, len, offset);
+        else if (s->mode != MODE_RAW && s->mode != MODE_RAW_NOW)
+                capture_add(&s->view.streams[stream - 1], bytes, len, offset);
+        else if (stream == s->stream)
+                queued = exchange_write(s->x, bytes, len);
+        if (queued > EXCHANGE_HIGH)
+                follow_pause(f);
+}
+
+static void
+drained(struct exchange *x)
+{
+        follow_resume(&((struct session *)x->state)->follow);
+}
+
+static void
+tell_end(struct session *s)
+{
+        if (s->mode == MODE_EVENTS) {
+                end_events(s);
+        } else if (s->mode == MODE_RAW || s->mode == MODE_RAW_NOW) {
+                exchange_end(s->x);
+                end_session(s);
+        } else {
+                answer_view(s, s->mode == MODE_STARTED ? 201 : 200);
+        }
+}
+
+/* Without an answer the end is told all the same: denials can still be asked for. */
+static void
+refusals_told(struct keeper_call *c, const struct keeper_reply *r)
+{
+        struct session *s = (struct session *)(void *)c;
+
+        if (!r->error)
+                (void)exec_view_keep(&s->view, &r->fields);
+        tell_end(s);
+}
+
+static int
+ask_refusals(struct session *s)
+{
+        struct record_writer w = ask_record();
+        struct error e;
+
+        keeper_cancel(&s->call);
+        s->call = (struct keeper_call){ .reply = refusals_told };
+        record_text(&w, FIELD_ID, s->id);
+        record_uint(&w, FIELD_EXEC, s->view.started.exec);
+        return ask_with(s->x, operation(OP_EXEC_GET), &w, &s->call, &e);
+}
+
+static void
+on_end(struct follow *f, const struct channel_end *end)
+{
+        struct session *s = of_follow(f);
+
+        s->view.is_ended = 1;
+        s->view.end = *end;
+        if (end->denied == 0 || s->mode == MODE_RAW || s->mode == MODE_RAW_NOW || ask_refusals(s) < 0)
+                tell_end(s);
+}
+
+static void
+on_lost(struct follow *f)
+{
+        struct error e;
+
+        (void)fail_at(&e, ERROR_BACKEND_FAILED, NULL, "lost", "the sandbox ended, or its box broke off, before the command's end was known");
+        fail_session(of_follow(f), &e);
+}
+
+/* Everything that had come was told: a snapshot is whole once that is as much as was printed when it was asked for. */
+static void
+on_quiet(struct follow *f)
+{
+        struct session *s = of_follow(f);
+
+        if (!s->view.is_started || s->seen[0] < s->want[0] || s->seen[1] < s->want[1])
+                return;
+        if (s->mode == MODE_NOW) {
+                answer_view(s, 200);
+        } else if (s->mode == MODE_RAW_NOW) {
+                exchange_end(s->x);
+                end_session(s);
+        }
+}
+
+static const struct follow_ops to_the_end = { .started = on_started, .failed = on_failed, .output = on_output, .ended = on_end, .lost = on_lost };
+static const struct follow_ops what_is_there = { .started = on_started, .failed = on_failed, .output = on_output, .ended = on_end, .lost = on_lost, .quiet = on_quiet };
+
+/* -- what the keeper answers ---------------------------------------------------------------------------------------------------- */
+
+static void
+introduced(struct session *s, const struct keeper_reply *r)
+{
+        int fd = r->fds[0];
+        int is_now = s->mode == MODE_NOW || s->mode == MODE_RAW_NOW;
+        struct error e;
+
+        r->fds[0] = -1;
+        if (is_now) {
+                s->want[0] = record_get_uint(&r->fields, FIELD_STDOUT_BYTES, 0);
+                s->want[1] = record_get_uint(&r->fields, FIELD_STDERR_BYTES, 0);
+                if (s->mode == MODE_RAW_NOW)
+                        s->want[2 - s->stream] = 0;
+        }
+        if (follow_open(&s->follow, s->x->loop, fd, is_now ? &what_is_there : &to_the_end, s) < 0 || exec_view_keep(&s->view, &r->fields) < 0) {
+                (void)fail(&e, ERROR_NO_MEMORY, "there is no memory left to follow this command");
+                fail_session(s, &e);
+                return;
+        }
+        if (s->mode == MODE_RAW || s->mode == MODE_RAW_NOW)
+                exchange_begin(s->x, 200, "application/octet-stream", -1);
+}
+
+static void
+replied(struct keeper_call *c, const struct keeper_reply *r)
+{
+        struct session *s = (struct session *)(void *)c;
+
+        if (r->error) {
+                fail_session(s, r->error);
+        } else if (r->fd_count > 0 && !s->follow.is_open) {
+                introduced(s, r);
+        } else if (exec_view_keep(&s->view, &r->fields) < 0) {
+                ask_no_memory(s->x);
+                end_session(s);
+        } else {
+                answer_view(s, 200);
+        }
+}
+
+/* A declared port listens: who waited for that is answered, and the command goes on. */
+static void
+port_opened(struct keeper_call *c, const struct record *fields)
+{
+        struct session *s = (struct session *)(void *)c;
+
+        if (strcmp(record_get_text(fields, FIELD_EVENT, ""), "port-open") != 0)
+                return;
+        s->stays = 1;
+        if (s->mode != MODE_EVENTS)
+                answer_view(s, 200);
+}
+
+/* -- asking ------------------------------------------------------------------------------------------------------------------------- */
+
+static const struct exchange_hooks hooks = { .gone = client_gone, .drained = drained };
+
+static struct session *
+begin(struct exchange *x)
+{
+        struct session *s = later_make(x->loop, struct session);
+
+        if (!s) {
+                ask_no_memory(x);
+                return NULL;
+        }
+        s->call.reply = replied;
+        s->x = x;
+        s->is_base64 = ask_base64(x);
+        s->view.streams[0].cap = s->view.streams[1].cap = CAPTURE_DEFAULT;
+        exchange_hold(x, &hooks, s);
+        return s;
+}
+
+static int
+read_call(struct session *s, const struct route *r, const struct operation *o, const char *const *names, struct record_writer *w, struct error *e)
+{
+        struct exchange *x = s->x;
+        struct codec_call call = { .operation = o, .route = r, .query = x->query, .query_names = names, .body = x->body, .body_len = x->body_len,
+                                   .key = exchange_header(x, "idempotency-key") };
+        struct arena arena;
+        int result;
+
+        arena_init(&arena, ASK_MEMORY);
+        result = codec_read(&arena, &call, w, NULL, e);
+        arena_fini(&arena);
+        return result;
+}
+
+void
+rest_exec(struct exchange *x, const struct route *r)
+{
+        static const char *const names[] = { "encoding", NULL };
+        struct record_writer w = ask_record();
+        struct session *s = begin(x);
+        struct record call;
+        struct error e;
+        uint64_t keep;
+
+        if (!s)
+                return;
+        if (read_call(s, r, r->operation, names, &w, &e) < 0) {
+                fail_session(s, &e);
+                return;
+        }
+        call = (struct record){ w.bytes, w.len };
+        (void)snprintf(s->id, sizeof s->id, "%s", record_get_text(&call, FIELD_ID, ""));
+        s->stays = record_get_bool(&call, FIELD_BACKGROUND, 0);
+        s->mode = exchange_accepts(x, "text/event-stream") ? MODE_EVENTS : s->stays && !record_get_bool(&call, FIELD_WAIT_PORTS, 0) ? MODE_STARTED : MODE_WHOLE;
+        if (record_get_bool(&call, FIELD_WAIT_PORTS, 0))
+                s->call.event = port_opened;
+        keep = record_get_uint(&call, FIELD_KEEP_BYTES, CAPTURE_DEFAULT);
+        s->view.streams[0].cap = s->view.streams[1].cap = keep < CAPTURE_MAX ? (size_t)keep : CAPTURE_MAX;
+        if (ask_with(x, r->operation, &w, &s->call, &e) < 0)
+                fail_session(s, &e);
+}
+
+static int
+read_output_mode(struct session *s, struct error *e)
+{
+        struct exchange *x = s->x;
+        bool waits = false, follows = true;
+        const char *stream;
+        struct arena arena;
+
+        if (codec_query_bool(x->query, "wait", &waits, e) < 0 || codec_query_bool(x->query, "follow", &follows, e) < 0)
+                return -1;
+        s->mode = exchange_accepts(x, "text/event-stream") ? MODE_EVENTS : waits ? MODE_WHOLE : MODE_NOW;
+        if (s->mode == MODE_EVENTS || !exchange_accepts(x, "application/octet-stream"))
+                return 0;
+        s->mode = follows ? MODE_RAW : MODE_RAW_NOW;
+        arena_init(&arena, 64 * 1024);
+        stream = codec_query(&arena, x->query, "stream");
+        s->stream = !stream || strcmp(stream, "stdout") == 0 ? 1 : strcmp(stream, "stderr") == 0 ? 2 : 0;
+        arena_fini(&arena);
+        if (s->stream == 0)
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "stream", "value", "stream is stdout or stderr");
+        return 0;
+}
+
+void
+rest_output(struct exchange *x, const struct route *r)
+{
+        static const char *const names[] = { "encoding", "wait", "stream", "follow", NULL };
+        struct record_writer w = ask_record();
+        struct session *s = begin(x);
+        struct record_entry other;
+        struct record call;
+        struct error e;
+
+        if (!s)
+                return;
+        s->is_watcher = 1;
+        if (read_output_mode(s, &e) < 0 || read_call(s, r, r->operation, names, &w, &e) < 0) {
+                fail_session(s, &e);
+                return;
+        }
+        call = (struct record){ w.bytes, w.len };
+        (void)snprintf(s->id, sizeof s->id, "%s", record_get_text(&call, FIELD_ID, ""));
+        if (s->stream != 0 && record_find(&call, s->stream == 1 ? FIELD_STDERR_OFFSET : FIELD_STDOUT_OFFSET, &other)) {
+                (void)fail_at(&e, ERROR_INVALID_ARGUMENT, s->stream == 1 ? "stderr_offset" : "stdout_offset", "stream", "this answer holds the other stream");
+                fail_session(s, &e);
+                return;
+        }
+        s->view.streams[0].first = record_get_uint(&call, FIELD_STDOUT_OFFSET, 0);
+        s->view.streams[1].first = record_get_uint(&call, FIELD_STDERR_OFFSET, 0);
+        s->view.streams[0].cap = s->view.streams[1].cap = CAPTURE_MAX;
+        if (s->stream != 0)                    /* of the other stream nothing is wanted: from beyond its end on */
+                record_uint(&w, s->stream == 1 ? FIELD_STDERR_OFFSET : FIELD_STDOUT_OFFSET, UINT64_MAX);
+        if (ask_with(x, r->operation, &w, &s->call, &e) < 0)
+                fail_session(s, &e);
+}

@@ -1,0 +1,142 @@
+/*
+ * door/routes.c - which handler a request goes to.
+ *
+ * Room: door (acting). Touches: mem.
+ * Theory: a route of the operation table is served by the handler of its operation, or by the one for all that only ask and
+ * answer; what has a route but is no operation stands in a table of its own.
+ */
+#include "door/routes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "door/encode.h"
+#include "door/mcp_http.h"
+#include "door/rest.h"
+
+struct row { const char *method, *route; const struct operation *operation; void (*handle)(struct exchange *x, const struct route *r); unsigned flags; };
+
+/* Operations that do more than ask and answer. */
+static const struct { enum operation_code code; void (*handle)(struct exchange *x, const struct route *r); } special[] = {
+        { OP_EXEC, rest_exec }, { OP_EXEC_ATTACH, rest_output },
+        { OP_FILE_READ, rest_file_read }, { OP_FILE_WRITE, rest_file_write }, { OP_FILE_LIST, rest_file_list }, { OP_FILE_STAT, rest_file_stat },
+        { OP_FILE_MKDIR, rest_file_change }, { OP_FILE_MOVE, rest_file_change }, { OP_FILE_REMOVE, rest_file_change },
+        { OP_WATCH, rest_watch },
+};
+
+/* Routes that are no operation of their own. */
+static const struct row own[] = {
+        { "GET", "/healthz", NULL, rest_health, ROUTE_OPEN },
+        { "POST", "/mcp", NULL, mcp_http, 0 },
+        { "GET", "/v1/openapi.json", NULL, rest_openapi, 0 },
+        { "PUT", "/v1/sandboxes/{id}/files", NULL, rest_file_put, ROUTE_STREAM | ROUTE_ANY_TYPE },
+        { "POST", "/v1/sandboxes/{id}/execs/{exec}/stdin", NULL, rest_stdin, ROUTE_STREAM | ROUTE_ANY_TYPE },
+        { "POST", "/v1/sandboxes/{id}/execs/{exec}/resize", NULL, rest_resize, 0 },
+};
+
+const char *
+route_word(const struct route *r, const char *name)
+{
+        for (size_t i = 0; i < r->word_count; i++)
+                if (strlen(name) == strcspn(r->words[i].name, "}") && strncmp(r->words[i].name, name, strlen(name)) == 0)
+                        return r->words[i].value;
+        return NULL;
+}
+
+/* One word of the path against one of the pattern. 1: fits; 0: does not; -1: it would, but is not well encoded. */
+static int
+fit_word(const char *pattern, size_t pattern_len, const char *path, size_t path_len, struct route *ret)
+{
+        size_t len;
+
+        if (pattern[0] != '{')
+                return pattern_len == path_len && memcmp(pattern, path, path_len) == 0;
+        if (path_len == 0)
+                return 0;
+        if (ret->word_count == ROUTE_WORDS || path_len >= ROUTE_WORD_MAX || percent_read(path, path_len, 0, ret->words[ret->word_count].value, &len) < 0)
+                return -1;
+        ret->words[ret->word_count++].name = pattern + 1;
+        return 1;
+}
+
+static int
+fit(const char *pattern, const char *path, struct route *ret)
+{
+        ret->word_count = 0;
+        while (*pattern == '/' && *path == '/') {
+                size_t a = strcspn(++pattern, "/"), b = strcspn(++path, "/");
+                int fits = fit_word(pattern, a, path, b, ret);
+
+                if (fits <= 0)
+                        return fits;
+                pattern += a;
+                path += b;
+        }
+        return *pattern == '\0' && *path == '\0';
+}
+
+static struct row
+row_of(const struct operation *o)
+{
+        struct row row = { o->method, o->route, o, rest_call, 0 };
+
+        for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+                if (special[i].code == o->code)
+                        row.handle = special[i].handle;
+        return row;
+}
+
+/* All rows, one after the other. */
+static int
+next_row(size_t *at_own, size_t *at_operation, struct row *ret)
+{
+        const struct operation *o;
+
+        if (*at_own < sizeof own / sizeof *own) {
+                *ret = own[(*at_own)++];
+                return 1;
+        }
+        do
+                o = operation_next(at_operation);
+        while (o && !o->route);
+        if (o)
+                *ret = row_of(o);
+        return o != NULL;
+}
+
+static void
+note_method(char *allow, size_t room, const char *method)
+{
+        size_t used = strlen(allow);
+
+        if (!strstr(allow, method))
+                (void)snprintf(allow + used, room - used, "%s%s", used > 0 ? ", " : "", method);
+}
+
+int
+route_find(const char *method, const char *path, const char *query, struct route *ret, char *allow, size_t room, struct error *e)
+{
+        size_t at_own = 0, at_operation = 0;
+        struct row row;
+        int fits;
+
+        allow[0] = '\0';
+        while (next_row(&at_own, &at_operation, &row)) {
+                fits = fit(row.route, path, ret);
+                if (fits < 0)
+                        return fail_at(e, ERROR_INVALID_ARGUMENT, "path", "encoding", "a word of the path is not well encoded");
+                if (fits == 0)
+                        continue;
+                if (strcmp(row.method, method) == 0) {
+                        ret->operation = row.operation;
+                        ret->handle = row.handle;
+                        ret->flags = row.flags;
+                        allow[0] = '\0';
+                        return 0;
+                }
+                note_method(allow, room, row.method);
+        }
+        if (allow[0] != '\0')
+                return fail(e, ERROR_METHOD_NOT_ALLOWED, "this route has no %s", method);
+        return fail(e, ERROR_ROUTE_NOT_FOUND, "there is no such route");
+}

@@ -1,0 +1,36 @@
+/*
+ * door/routes.h - which handler a request goes to: routes of the operation table, and the door's own.
+ */
+#ifndef CARREL_DOOR_ROUTES_H
+#define CARREL_DOOR_ROUTES_H
+
+#include "api/operation.h"
+#include "door/exchange.h"
+
+enum route_flag {
+        ROUTE_OPEN = 1u << 0,          /* needs no credential */
+        ROUTE_STREAM = 1u << 1,        /* the body streams: the handler is called before it */
+        ROUTE_ANY_TYPE = 1u << 2,      /* the body may be of any type */
+};
+
+enum { ROUTE_WORDS = 4, ROUTE_WORD_MAX = 256 };
+
+/* A route that matched, with what stands in its braces, decoded. */
+struct route {
+        const struct operation *operation;     /* NULL: one of the door's own */
+        void (*handle)(struct exchange *x, const struct route *r);
+        unsigned flags;
+        struct { const char *name; char value[ROUTE_WORD_MAX]; } words[ROUTE_WORDS];
+        size_t word_count;
+};
+
+/*
+ * Finds it. Errors: ERROR_ROUTE_NOT_FOUND; ERROR_METHOD_NOT_ALLOWED, then `allow` (room bytes) lists the methods; ERROR_INVALID_ARGUMENT where a word
+ * is not well encoded.
+ */
+int route_find(const char *method, const char *path, const char *query, struct route *ret, char *allow, size_t room, struct error *e);
+
+/* The word of this name, or NULL. */
+const char *route_word(const struct route *r, const char *name);
+
+#endif

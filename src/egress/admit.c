@@ -1,0 +1,245 @@
+/*
+ * egress/admit.c - may this connection leave, and if not, why, in words that help.
+ *
+ * Room: egress (deciding, pure). Touches: nothing.
+ * Theory: every question ends in a search of one list, entry by entry, by one matcher (spec/egress.h); there is no path that permits without an entry. Order:
+ * is there a name, is the name listed, is the port, does what was said agree.
+ */
+#include "egress/admit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { HTTP = 80, HTTPS = 443 };
+
+/* The first entry that permits host:port (port 0: any), or -1. */
+static int
+entry_find(const struct egress_policy *p, const struct egress_host *host, uint16_t port)
+{
+        for (size_t i = 0; i < p->allow_count; i++)
+                if (egress_allows(&p->allow[i], 1, host->text, port))
+                        return (int)i;
+        return -1;
+}
+
+enum denial
+admit_name(const struct egress_policy *p, const struct egress_host *host, int *ret_entry)
+{
+        *ret_entry = -1;
+        if (host->text[0] == '\0')
+                return DENIAL_BAD_NAME;
+        *ret_entry = entry_find(p, host, 0);
+        return *ret_entry < 0 ? DENIAL_NOT_LISTED : DENIAL_NONE;
+}
+
+/* An entry for all of HTTP has two ports; one that names its port has one. */
+bool
+admit_needs_look(const struct egress_policy *p, const struct egress_host *host, uint16_t port)
+{
+        if (port == HTTP || port == HTTPS || port == 0)
+                return true;
+        for (size_t i = 0; i < p->allow_count; i++)
+                if (p->allow[i].port_count == 1 && p->allow[i].ports[0] == port && egress_allows(&p->allow[i], 1, host->text, port))
+                        return false;
+        return true;
+}
+
+enum denial
+admit_connection(const struct egress_policy *p, const struct egress_host *host, uint16_t port, int *ret_entry)
+{
+        int any;
+
+        *ret_entry = -1;
+        if (host->text[0] == '\0')
+                return DENIAL_NO_NAME;
+        if (admit_name(p, host, &any) != DENIAL_NONE)
+                return DENIAL_NOT_LISTED;
+        if (port > 0)
+                *ret_entry = entry_find(p, host, port);
+        return *ret_entry < 0 ? DENIAL_PORT : DENIAL_NONE;
+}
+
+/* What is wrong where no name was said, and where another was. */
+static enum denial
+said_check(const struct egress_host *host, const struct egress_host *said, enum denial none, enum denial other)
+{
+        if (said->text[0] == '\0')
+                return none;
+        return strcmp(host->text, said->text) == 0 ? DENIAL_NONE : other;
+}
+
+enum denial
+admit_evidence(const struct egress_policy *p, const struct egress_host *host, uint16_t port, enum egress_protocol protocol, const struct egress_host *said)
+{
+        int entry;
+        enum denial denial = admit_connection(p, host, port, &entry);
+
+        if (denial != DENIAL_NONE)
+                return denial;
+        switch (protocol) {
+        case PROTOCOL_TLS:
+                return said_check(host, said, DENIAL_SNI_NONE, DENIAL_SNI_OTHER);
+        case PROTOCOL_HTTP1:
+        case PROTOCOL_HTTP2:
+                return said_check(host, said, DENIAL_HOST_NONE, DENIAL_HOST_OTHER);
+        case PROTOCOL_TCP:
+                return admit_needs_look(p, host, port) ? DENIAL_PROTOCOL : DENIAL_NONE;
+        case PROTOCOL_UNKNOWN:
+                break;
+        }
+        return DENIAL_PROTOCOL;
+}
+
+bool
+admit_may_be_private(const struct egress_policy *p, const struct egress_host *host, uint16_t port)
+{
+        return host->text[0] != '\0' && port != 0 && egress_allows(p->private_names, p->private_count, host->text, port);
+}
+
+bool
+admit_is_above(const struct egress_policy *p, const struct egress_host *host)
+{
+        size_t len = strlen(host->text);
+
+        for (size_t i = 0; len > 0 && i < p->allow_count; i++) {
+                const char *name = p->allow[i].host;
+                size_t name_len = strlen(name);
+
+                if (name_len == len ? p->allow[i].is_wildcard && strcmp(name, host->text) == 0
+                                    : name_len > len && name[name_len - len - 1] == '.' && strcmp(name + name_len - len, host->text) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* "host:port" as entries write it, by their own reader: a leading "*." is all that is not a host's. */
+static bool
+target_read(const char *text, struct egress_host *ret_host, uint16_t *ret_port)
+{
+        char memory[EGRESS_HOST_MAX + 2];
+        const char *colon = strchr(text, ':');
+        size_t len = colon ? (size_t)(colon - text) : strlen(text);
+        unsigned port = 0;
+
+        if (len >= sizeof memory)
+                return false;
+        memcpy(memory, text, len);
+        memory[len] = '\0';
+        if (colon) {
+                const char *digits = colon + 1;
+                size_t count = strspn(digits, "0123456789");
+
+                if (count == 0 || count > 5 || digits[count] != '\0' || digits[0] == '0')
+                        return false;
+                for (size_t i = 0; i < count; i++)
+                        port = port * 10 + (unsigned)(digits[i] - '0');
+        }
+        *ret_port = (uint16_t)port;
+        return port <= UINT16_MAX && egress_host_read(memory, ret_host->text);
+}
+
+void
+admit_explain(const struct egress_policy *p, const char *text, struct admit_decision *ret)
+{
+        uint16_t port;
+
+        *ret = (struct admit_decision){ .denial = DENIAL_BAD_NAME, .entry = -1 };
+        if (!target_read(text, &ret->host, &ret->port)) {
+                ret->host.text[0] = '\0';
+                ret->port = 0;
+                return;
+        }
+        ret->denial = ret->port > 0 ? admit_connection(p, &ret->host, ret->port, &ret->entry) : admit_name(p, &ret->host, &ret->entry);
+        port = ret->port > 0 || ret->entry < 0 ? ret->port : p->allow[ret->entry].ports[0];    /* with none asked for, the rule's own */
+        ret->needs_look = admit_needs_look(p, &ret->host, port);
+        ret->may_be_private = admit_may_be_private(p, &ret->host, port);
+}
+
+/* -- words ---------------------------------------------------------------------------------------------------------- */
+
+static const struct { const char *name, *sentence, *hint; } denials[DENIAL_MAX] = {
+        [DENIAL_NONE] = { "none", "%H may be reached", "" },
+#define DENIAL(id, wire, says, helps) [DENIAL_##id] = { wire, says, helps },
+#include "egress/denials.def"
+#undef DENIAL
+};
+
+static const char *
+denial_words(enum denial d, int is_hint)
+{
+        unsigned row = (unsigned)d < DENIAL_MAX ? d : DENIAL_FAILED;
+
+        return is_hint ? denials[row].hint : denials[row].sentence;
+}
+
+const char *
+denial_name(enum denial d)
+{
+        return (unsigned)d < DENIAL_MAX ? denials[d].name : denials[DENIAL_FAILED].name;
+}
+
+struct out { char *at; size_t len, room; };
+
+/* What a client said may hold any byte; only what a terminal and a JSON reader take as it is comes into a sentence. */
+static void
+put(struct out *o, const char *text, size_t len)
+{
+        for (size_t i = 0; i < len && o->len + 1 < o->room; i++)
+                o->at[o->len++] = text[i];
+}
+
+static void
+put_foreign(struct out *o, const char *text)
+{
+        for (; *text; text++)
+                put(o, *text > ' ' && *text <= '~' && *text != '"' && *text != '\\' ? text : "?", 1);
+}
+
+/* "name:443", "[address]:443", or the name alone; where neither is known, words that stand for it. */
+static void
+put_destination(struct out *o, const char *host, uint16_t port)
+{
+        const char *unknown = port > 0 ? "this address" : "it";
+        bool is_bracketed = host && port > 0 && strchr(host, ':');
+        char number[8];
+
+        if (!host || !host[0])
+                put(o, unknown, strlen(unknown));
+        put(o, "[", is_bracketed);
+        put_foreign(o, host ? host : "");
+        put(o, "]", is_bracketed);
+        (void)snprintf(number, sizeof number, ":%u", port);
+        put(o, number, port > 0 ? strlen(number) : 0);
+}
+
+static void
+put_words(struct out *o, const char *words, const char *host, uint16_t port, const char *other)
+{
+
+        for (const char *percent; (percent = strchr(words, '%')) != NULL; words = percent + 2) {
+                put(o, words, (size_t)(percent - words));
+                if (percent[1] == 'O') {
+                        put_foreign(o, other);
+                } else {
+                        put_destination(o, host, port);
+                }
+        }
+        put(o, words, strlen(words));
+}
+
+size_t
+denial_text(enum denial d, const char *host, uint16_t port, const char *other, char *ret, size_t room)
+{
+        struct out o = { ret, 0, room };
+
+        if (room == 0)
+                return 0;
+        other = other && other[0] ? other : "another";
+        put_words(&o, denial_words(d, 0), host, port, other);
+        if (denial_words(d, 1)[0]) {
+                put(&o, ". ", 2);
+                put_words(&o, denial_words(d, 1), host, port, other);
+        }
+        ret[o.len] = '\0';
+        return o.len;
+}

@@ -1,0 +1,598 @@
+/*
+ * gate/connection.c - one connection out of a wall, from accept(2) to its end.
+ *
+ * Room: gate (acting). Touches: net, fd, clock, mem.
+ * Theory: gate/connection_parts.h draws its states. It is always accepted, and reset above a cap: a queue that fills up would let one client hang another. Until it is relayed
+ * it costs this struct and what it sent; then pipes that are lent while bytes lie in them.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "gate/connection_parts.h"
+#include "gate/layers.h"
+#include "gate/patience.h"
+
+enum { BATCH = 64, LEAVING_MS = 2000, LATER_MS = 10, LATER_SHARE = 32 /* who waits beside many looks less often */, LEAVE_DRAIN_MAX = 1 << 20, FIRST_BYTES = JUDGE_HOLD_MAX };
+
+#define EDGES (EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET)
+
+static void relay_pump(struct connection *c);
+
+/* -- the end -------------------------------------------------------------------------------------------------------- */
+
+static void
+close_socket(struct loop_watch *w, bool with_reset)
+{
+        struct linger at_once = { 1, 0 };
+        int fd = w->fd;
+
+        if (fd < 0)
+                return;
+        loop_watch_forget(w);                  /* nobody else has it open */
+        if (with_reset)
+                (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+        (void)close(fd);
+}
+
+static void
+end(struct connection *c, bool with_reset)
+{
+        struct gate *g = c->wall->gate;
+
+        if (c->state == CONNECTION_DEAD)
+                return;
+        c->state = CONNECTION_DEAD;
+        loop_timer_remove(&c->timer);
+        if (c->dial)
+                dial_stop(c->dial);
+        free(c->dial);
+        c->dial = NULL;
+        greeting_fini(c);
+        close_socket(&c->client, with_reset);
+        close_socket(&c->server, with_reset);
+        flow_fini(&c->out);
+        flow_fini(&c->in);
+        policy_unref(c->policy);
+        c->policy = NULL;
+        *c->back = c->next;
+        if (c->next)
+                c->next->back = c->back;
+        c->wall->connection_count--;
+        c->wall->sockets -= c->sockets;
+        g->sockets -= c->sockets;
+        c->next = g->dead;
+        g->dead = c;
+}
+
+void
+connection_reset(struct connection *c)
+{
+        end(c, true);
+}
+
+void
+connection_reap(struct gate *g)
+{
+        while (g->dead) {
+                struct connection *c = g->dead;
+
+                g->dead = c->next;
+                free(c);
+        }
+}
+
+/* -- leaving ---------------------------------------------------------------------------------------------------------- */
+
+static void
+leave_ready(struct loop_watch *w, uint32_t events)
+{
+        struct connection *c = (struct connection *)((char *)w - offsetof(struct connection, client));
+        char waste[4096];
+        ssize_t got;
+
+        (void)events;
+        do {
+                got = recv(w->fd, waste, sizeof waste, MSG_DONTWAIT);
+                c->out.piped += got > 0 ? (size_t)got : 0;
+        } while (got > 0 && c->out.piped < LEAVE_DRAIN_MAX);
+        if (got >= 0 || (errno != EAGAIN && errno != EINTR))
+                end(c, got > 0);
+}
+
+static void
+time_is_over(struct loop_timer *t)
+{
+        end((struct connection *)((char *)t - offsetof(struct connection, timer)), true);
+}
+
+void
+connection_leave(struct connection *c, const char *bytes, size_t len)
+{
+        int fd = c->client.fd;
+
+        loop_watch_remove(&c->client);
+        flow_fini(&c->out);
+        c->out.piped = 0;
+        c->state = CONNECTION_LEAVING;
+        if (send(fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)len || shutdown(fd, SHUT_WR) < 0 ||
+            loop_timer_set(c->wall->gate->loop, &c->timer, loop_now_ms() + LEAVING_MS, time_is_over) < 0 ||
+            loop_watch_add(c->wall->gate->loop, &c->client, fd, EPOLLIN, leave_ready) < 0) {
+                c->client.fd = fd;
+                end(c, true);
+        }
+}
+
+/* -- relaying ---------------------------------------------------------------------------------------------------------- */
+
+static void
+pump_again(struct loop_timer *t)
+{
+        relay_pump((struct connection *)((char *)t - offsetof(struct connection, timer)));
+}
+
+/* The server's first words decide whether what was asked to be changed to another protocol is. */
+static enum flow_state
+hear_switch(struct connection *c)
+{
+        static char bytes[JUDGE_HOLD_MAX];
+        ssize_t got;
+        int answer;
+
+        if (!c->in.from_ready)
+                return FLOW_WAITS;
+        got = recv(c->in.from, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+        if (got < 0) {
+                c->in.from_ready = false;
+                return errno == EAGAIN || errno == EINTR ? FLOW_WAITS : FLOW_BROKEN;
+        }
+        answer = judge_answered(c->out.judge, bytes, (size_t)got);
+        if (answer == -1 && got > 0 && !c->in.from_ends) {
+                c->in.from_ready = false;      /* more is coming, and will be told */
+                return FLOW_WAITS;
+        }
+        if (answer < 0)
+                return FLOW_BROKEN;
+        c->out.waits = false;
+        if (answer == 1) {
+                c->in.answers = NULL;
+                judge_free(c->out.judge);
+                c->out.judge = NULL;
+        }
+        return FLOW_AGAIN;
+}
+
+static enum flow_state
+pump_in(struct connection *c)
+{
+        enum flow_state heard;
+
+        if (!c->out.waits)
+                return flow_pump(&c->in);
+        heard = hear_switch(c);
+        return heard == FLOW_AGAIN ? flow_pump(&c->in) : heard;
+}
+
+/* A later request is refused. Where its answer would stand can be told of plain HTTP alone, and only of answers that were followed from the first on. */
+static bool
+can_answer(const struct connection *c)
+{
+        return c->in.answers && !c->in.answers->is_unknown && c->out.reason != DENIAL_BYTES && !c->out.waits;
+}
+
+/* After the last of the answers that are owed ours is the next. */
+static bool
+is_turn(const struct connection *c, enum flow_state out)
+{
+        return out == FLOW_OVER && answers_are_over(c->in.answers) && c->in.piped == 0;
+}
+
+static void
+answer_late(struct connection *c)
+{
+        struct egress_host other = c->out.other;
+
+        c->in.answers = NULL;
+        close_socket(&c->server, true);
+        flow_fini(&c->in);
+        connection_answer(c, c->late, other.text);
+}
+
+static enum flow_state
+pump_out(struct connection *c)
+{
+        enum flow_state out;
+
+        if (c->late != DENIAL_NONE)
+                return can_answer(c) ? flow_send_rest(&c->out) : FLOW_BROKEN;
+        out = flow_pump(&c->out);
+        if (out != FLOW_REFUSED)
+                return out;
+        connection_tell(c, c->out.reason, c->out.other.text);
+        if (!can_answer(c))
+                return FLOW_BROKEN;
+        c->late = c->out.reason;
+        return flow_send_rest(&c->out);
+}
+
+static void
+relay_pump(struct connection *c)
+{
+        enum flow_state out, in;
+        bool had_to_wait;
+        uint64_t now;
+
+        c->out.is_last = c->in.is_shut;
+        out = pump_out(c);
+        if (out == FLOW_BROKEN) {
+                end(c, true);
+                return;
+        }
+        had_to_wait = c->out.waits;
+        c->in.is_last = c->out.is_shut;
+        in = pump_in(c);
+        if (in == FLOW_REFUSED)
+                connection_tell(c, c->in.reason, NULL);
+        if (in == FLOW_REFUSED || in == FLOW_BROKEN) {
+                end(c, true);
+                return;
+        }
+        if (c->late != DENIAL_NONE && is_turn(c, out)) {
+                answer_late(c);
+                return;
+        }
+        if (in == FLOW_OVER && (out == FLOW_OVER || c->late != DENIAL_NONE)) {
+                end(c, c->late != DENIAL_NONE);
+                return;
+        }
+        now = loop_now_ms();
+        if (in == FLOW_AGAIN || out == FLOW_AGAIN || (had_to_wait && !c->out.waits))
+                (void)loop_timer_set(c->wall->gate->loop, &c->timer, now, pump_again);
+        else if (in == FLOW_LATER || out == FLOW_LATER)
+                (void)loop_timer_set(c->wall->gate->loop, &c->timer, now + LATER_MS + c->wall->connection_count / LATER_SHARE, pump_again);
+}
+
+static void
+client_event(struct loop_watch *w, uint32_t events)
+{
+        struct connection *c = (struct connection *)((char *)w - offsetof(struct connection, client));
+
+        c->out.is_urgent |= (events & EPOLLPRI) != 0;
+        if ((events & (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0)
+                c->out.from_ready = true;
+        c->out.from_ends |= (events & EPOLLRDHUP) != 0;
+        if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0)
+                c->in.to_ready = true;
+        relay_pump(c);
+}
+
+static void
+server_event(struct loop_watch *w, uint32_t events)
+{
+        struct connection *c = (struct connection *)((char *)w - offsetof(struct connection, server));
+
+        c->in.is_urgent |= (events & EPOLLPRI) != 0;
+        if ((events & (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0)
+                c->in.from_ready = true;
+        c->in.from_ends |= (events & EPOLLRDHUP) != 0;
+        if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0)
+                c->out.to_ready = true;
+        relay_pump(c);
+}
+
+/* Both ends are watched already; what the server has said is told anew. */
+static void
+relay_begin(struct connection *c)
+{
+        c->state = CONNECTION_RELAYING;
+        loop_timer_remove(&c->timer);
+        c->client.ready = client_event;
+        c->out.wall = c->in.wall = c->wall;
+        c->out.from = c->in.to = c->client.fd;
+        c->out.to = c->in.from = c->server.fd;
+        c->out.is_out = true;
+        c->in.answers = judge_answers(c->out.judge);
+        c->out.from_ready = c->in.to_ready = c->out.to_ready = true;
+        relay_pump(c);
+}
+
+/* -- dialling ------------------------------------------------------------------------------------------------------------ */
+
+static void
+dialled(struct dial *d, enum denial reason)
+{
+        struct connection *c = d->data;
+
+        c->dial = NULL;                        /* a relay lives long: it does not keep what was needed to begin it */
+        free(d);
+        if (reason != DENIAL_NONE)
+                connection_refuse(c, reason, NULL);
+        else
+                relay_begin(c);
+}
+
+/*
+ * Descriptors are the gate's, and no wall has more than three times of what is left: alone three quarters of them, and however many walls take what they can,
+ * one that comes last is served as well.
+ */
+static bool
+has_room(const struct wall *w)
+{
+        const struct gate *g = w->gate;
+
+        return g->sockets < g->sockets_max && w->sockets < 3 * (g->sockets_max - g->sockets);
+}
+
+static void
+count_socket(struct connection *c)
+{
+        c->sockets++;
+        c->wall->sockets++;
+        c->wall->gate->sockets++;
+}
+
+/* The client while somebody is called for it: only its going away matters. */
+static void
+waiting_event(struct loop_watch *w, uint32_t events)
+{
+        struct connection *c = (struct connection *)((char *)w - offsetof(struct connection, client));
+
+        c->out.is_urgent |= (events & EPOLLPRI) != 0;
+        c->out.from_ends |= (events & EPOLLRDHUP) != 0;
+        if ((events & (EPOLLHUP | EPOLLERR)) != 0)
+                end(c, true);
+}
+
+/* From now on each change of the client is told once. It may be watched already, for its first bytes. */
+static int
+watch_edges(struct connection *c, struct loop *loop, int fd)
+{
+        if (!c->client.loop)
+                return loop_watch_add(loop, &c->client, fd, EDGES, waiting_event);
+        c->client.ready = waiting_event;
+        return loop_watch_change(&c->client, EDGES);
+}
+
+void
+connection_dial(struct connection *c)
+{
+        struct loop *loop = c->wall->gate->loop;
+        int fd = c->client.fd;
+
+        greeting_fini(c);
+        if (!has_room(c->wall)) {
+                connection_refuse(c, DENIAL_TOO_MANY, NULL);
+                return;
+        }
+        count_socket(c);
+        loop_timer_remove(&c->timer);          /* a dial keeps its own time */
+        c->state = CONNECTION_DIALING;
+        c->dial = calloc(1, sizeof *c->dial);
+        if (!c->dial || watch_edges(c, loop, fd) < 0) {
+                c->client.fd = fd;
+                end(c, true);
+                return;
+        }
+        c->server.events = EDGES;
+        c->server.ready = server_event;
+        dial_start(c->dial, c->wall->gate, c->host.text, c->port, admit_may_be_private(&c->policy->p, &c->host, c->port), &c->server, dialled, c);
+}
+
+/* -- first bytes ------------------------------------------------------------------------------------------------------------ */
+
+bool
+connection_fill(struct connection *c, size_t most)
+{
+        struct hold *h = &c->out.hold;
+
+        while (h->len < most) {
+                size_t room;
+                ssize_t got;
+
+                if (!hold_make_room(&c->out))
+                        return false;
+                room = (h->room < most ? h->room : most) - h->len;
+                got = recv(c->client.fd, h->bytes + h->len, room, MSG_DONTWAIT);
+                if (got < 0)
+                        return errno == EAGAIN || errno == EINTR;
+                if (got == 0) {
+                        c->out.has_end = true;
+                        return h->len > 0;
+                }
+                h->len += (size_t)got;
+                if ((size_t)got < room)
+                        return true;
+        }
+        return true;
+}
+
+static void
+first_event(struct loop_watch *w, uint32_t events)
+{
+        struct connection *c = (struct connection *)((char *)w - offsetof(struct connection, client));
+
+        if (((events & (EPOLLHUP | EPOLLERR)) != 0 && (events & EPOLLIN) == 0) || !connection_fill(c, FIRST_BYTES)) {
+                end(c, true);
+                return;
+        }
+        if (c->state == CONNECTION_PROXY)
+                proxy_look(c);
+        else
+                greeting_look(c);
+        if (c->state != CONNECTION_PROXY && c->state != CONNECTION_GREETING)
+                return;
+        if (c->out.has_end)
+                end(c, true);                  /* it ended before it said whom it wants */
+        else if (c->out.hold.len >= FIRST_BYTES)
+                connection_refuse(c, c->refused != DENIAL_NONE ? c->refused : DENIAL_MALFORMED, NULL);
+}
+
+static void
+greeting_late(struct loop_timer *t)
+{
+        struct connection *c = (struct connection *)((char *)t - offsetof(struct connection, timer));
+
+        connection_tell(c, c->refused != DENIAL_NONE ? c->refused : DENIAL_SLOW, NULL);
+        end(c, true);
+}
+
+/* -- accepting ------------------------------------------------------------------------------------------------------------- */
+
+static void
+to_mapped(struct sockaddr_in6 *a)
+{
+        struct sockaddr_in four;
+
+        if (a->sin6_family != AF_INET)
+                return;
+        memcpy(&four, a, sizeof four);
+        *a = (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_port = four.sin_port };
+        a->sin6_addr.s6_addr[10] = a->sin6_addr.s6_addr[11] = 0xff;
+        memcpy(a->sin6_addr.s6_addr + 12, &four.sin_addr, 4);
+}
+
+static bool
+is_loopback(const struct in6_addr *a)
+{
+        return IN6_IS_ADDR_LOOPBACK(a) || IN6_IS_ADDR_UNSPECIFIED(a) || (IN6_IS_ADDR_V4MAPPED(a) && (a->s6_addr[12] == 127 || a->s6_addr[12] == 0));
+}
+
+/* Which name the address stands for, and whether it may be connected to. */
+static enum denial
+find_destination(struct connection *c)
+{
+        struct wall *w = c->wall;
+        uint32_t index = names_index_of(c->to.sin6_addr.s6_addr);
+        const struct egress_host *host;
+        int is_retired = 0, entry;
+
+        if (is_loopback(&c->to.sin6_addr))
+                return DENIAL_LOOPBACK;
+        host = index >= WALL_NAME_FIRST ? names_find(w->names, index, loop_now_ms(), &is_retired) : NULL;
+        if (!host && is_retired)
+                c->host = *names_was(w->names, index);          /* for whom, it is told */
+        if (!host)
+                return is_retired ? DENIAL_RETIRED : DENIAL_NO_NAME;
+        c->host = *host;
+        return layer_is_off(LAYER_CONNECTION) ? DENIAL_NONE : admit_connection(&c->policy->p, &c->host, c->port, &entry);
+}
+
+static void
+begin(struct connection *c, enum listener_kind kind)
+{
+        struct gate *g = c->wall->gate;
+        int fd = c->client.fd;
+
+        if (kind == LISTENER_PROXY) {
+                c->state = CONNECTION_PROXY;
+        } else {
+                c->refused = find_destination(c);
+                if (c->refused == DENIAL_NONE && !admit_needs_look(&c->policy->p, &c->host, c->port)) {
+                        c->protocol = PROTOCOL_TCP;
+                        connection_dial(c);
+                        return;
+                }
+        }
+        c->client.fd = -1;
+        if (loop_timer_set(g->loop, &c->timer, loop_now_ms() + GATE_GREETING_MS, greeting_late) < 0 ||
+            loop_watch_add(g->loop, &c->client, fd, EPOLLIN, first_event) < 0) {
+                c->client.fd = fd;
+                end(c, true);
+                return;
+        }
+        /* Who is refused for its address on a port where nobody greets is reset at once; 80 and 443 can say why. */
+        if (c->refused != DENIAL_NONE && c->port != 80 && c->port != 443)
+                connection_refuse(c, c->refused, NULL);
+}
+
+static void
+open_one(struct listener *l, int take_fd, const struct sockaddr_in6 *from)
+{
+        struct wall *w = l->wall;
+        bool is_full = (w->connection_count >= w->caps.connections && !layer_is_off(LAYER_CAPS)) || !has_room(w);
+        struct connection *c = calloc(1, sizeof *c);
+        socklen_t len = sizeof c->to;
+
+        w->accepted++;
+        if (!c) {
+                struct loop_watch alone = { .fd = take_fd };
+
+                close_socket(&alone, true);
+                return;
+        }
+        c->wall = w;
+        c->client.fd = take_fd;
+        c->server.fd = -1;
+        c->state = CONNECTION_GREETING;
+        c->from = *from;
+        to_mapped(&c->from);
+        (void)getsockname(take_fd, (struct sockaddr *)&c->to, &len);
+        to_mapped(&c->to);
+        c->port = ntohs(c->to.sin6_port);
+        c->policy = policy_ref(w->policy);
+        c->out.wall = c->in.wall = w;
+        c->next = w->connections;
+        c->back = &w->connections;
+        if (c->next)
+                c->next->back = &c->next;
+        w->connections = c;
+        w->connection_count++;
+        count_socket(c);
+        if (is_full) {
+                (void)find_destination(c);     /* for whom, it is told */
+                connection_tell(c, DENIAL_TOO_MANY, NULL);
+                end(c, true);
+                return;
+        }
+        begin(c, l->kind);
+}
+
+void
+connection_accept(struct listener *l)
+{
+        for (int i = 0; i < BATCH && l->fd >= 0; i++) {
+                struct sockaddr_in6 from;
+                int fd = patience_accept(l->fd, &from);
+
+                if (fd < 0) {
+                        listener_failed(l, -fd);
+                        return;
+                }
+                open_one(l, fd, &from);
+        }
+}
+
+/* -- a change of the list -------------------------------------------------------------------------------------------------- */
+
+void
+connection_recheck_all(struct wall *w)
+{
+        struct connection *c = w->connections;
+
+        while (c) {
+                struct connection *next = c->next;
+                int entry;
+
+                if (c->state == CONNECTION_PROXY && c->host.text[0] == '\0') {        /* whom it wants is judged by the list of then, not by that of its beginning */
+                        policy_unref(c->policy);
+                        c->policy = policy_ref(w->policy);
+                } else if (c->state != CONNECTION_LEAVING && c->host.text[0] != '\0' && c->refused == DENIAL_NONE) {
+                        struct policy *old = c->policy;
+                        bool stays = admit_connection(&w->policy->p, &c->host, c->port, &entry) == DENIAL_NONE &&
+                                     (c->protocol != PROTOCOL_TCP || !admit_needs_look(&w->policy->p, &c->host, c->port));
+
+                        if (stays && !c->out.judge) {          /* a judge holds on to the list that it began with */
+                                c->policy = policy_ref(w->policy);
+                                policy_unref(old);
+                        } else if (!stays) {
+                                connection_tell(c, DENIAL_CHANGED, NULL);
+                                end(c, true);
+                        }
+                }
+                c = next;
+        }
+}

@@ -1,0 +1,187 @@
+/*
+ * gate/control.c - what the gate is told by its keeper.
+ *
+ * Room: gate (acting). Touches: fd, mem.
+ * Theory: the keeper is believed, and read carefully all the same: a message that does not add up ends the gate, and who started it starts it anew.
+ */
+#include "gate/control.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "gate/wall.h"
+
+enum { CONTROL_BATCH = 64, SERVERS_MAX = 4096, BODY_MAX = GATE_POLICY_MAX + 4096 };
+
+/* The text at *at, which must end before `end`; NULL: it does not. */
+static const char *
+take_text(const char **at, const char *end)
+{
+        const char *text = *at;
+        size_t len = strnlen(text, (size_t)(end - text));
+
+        if (text + len >= end)
+                return NULL;
+        *at += len + 1;
+        return text;
+}
+
+static int
+hear_config(struct gate *g, const char *body, size_t len)
+{
+        struct wire_gate_config head;
+        const char *at = body + sizeof head, *end;
+        char servers[SERVERS_MAX] = "";
+        size_t used = 0;
+        struct error e;
+
+        if (len < sizeof head)
+                return -EPROTO;
+        memcpy(&head, body, sizeof head);
+        end = at + head.texts_len;
+        if (len - sizeof head < head.texts_len || head.networks > GATE_NETWORKS_MAX)
+                return -EPROTO;
+        for (uint32_t i = 0; i < head.resolvers; i++) {
+                const char *text = take_text(&at, end);
+
+                if (!text || used + strlen(text) + 2 > sizeof servers)
+                        return -EPROTO;
+                used += (size_t)snprintf(servers + used, sizeof servers - used, "%s%s", i > 0 ? "," : "", text);
+        }
+        g->network_count = 0;
+        for (uint32_t i = 0; i < head.networks; i++) {
+                const char *text = take_text(&at, end);
+
+                if (!text || !egress_network_read(text, &g->networks[g->network_count++]))
+                        return -EPROTO;
+        }
+        return used > 0 && resolver_use(g->resolver, servers, &e) < 0 ? -EPROTO : 0;
+}
+
+static int
+answer(struct gate *g, const struct wire_gate_policy *head, int result)
+{
+        struct wire_gate_added added = { .wall = head->wall, .generation = head->generation, .sys = result };
+
+        return wire_send(g->control.fd, WIRE_GATE_ADDED, &added, sizeof added, NULL, 0);
+}
+
+/* Reads the listeners behind the texts: one for each descriptor past the fixed ones. */
+static const char *
+find_listeners(const struct wire_gate_policy *head, size_t len, const char *body, size_t fd_count)
+{
+        size_t at = (sizeof *head + head->texts_len + 7) & ~(size_t)7;
+
+        if (fd_count < 1 + WALL_FIXED || head->listeners != fd_count - 1 - WALL_FIXED || at + head->listeners * sizeof(struct wall_listener) > len)
+                return NULL;
+        return body + at;
+}
+
+static int
+hear_policy(struct gate *g, struct wire_message *m, const char *body, bool has_fds)
+{
+        static struct wall_listener listeners[WIRE_FDS_MAX];
+        struct wire_gate_policy head;
+        struct policy *policy;
+        struct wall *w;
+        int result;
+
+        if (m->len < sizeof head)
+                return -EPROTO;
+        memcpy(&head, body, sizeof head);
+        if (head.texts_len > m->len - sizeof head)
+                return -EPROTO;
+        if (!has_fds)
+                return answer(g, &head, EMFILE);
+        w = wall_find(g, head.wall);
+        policy = policy_new(body + sizeof head, head.texts_len, head.allow, head.private_names, head.generation);
+        if (!policy)
+                return answer(g, &head, EINVAL);
+        if (m->kind == WIRE_GATE_SET) {
+                if (!w) {
+                        policy_unref(policy);
+                        return answer(g, &head, ENOENT);
+                }
+                wall_set(w, &head, policy);
+                return answer(g, &head, 0);
+        }
+        body = w ? NULL : find_listeners(&head, m->len, body, m->fd_count);
+        if (!body) {
+                policy_unref(policy);
+                return answer(g, &head, w ? EEXIST : EINVAL);
+        }
+        memcpy(listeners, body, head.listeners * sizeof *listeners);
+        result = wall_add(g, &head, policy, listeners, m);
+        return answer(g, &head, -result);
+}
+
+static int
+hear_number(struct gate *g, const struct wire_message *m, const char *body)
+{
+        struct wire_number number;
+        struct wire_gate_used used = { 0 };
+        struct wall *w;
+
+        if (m->len != sizeof number)
+                return -EPROTO;
+        memcpy(&number, body, sizeof number);
+        w = wall_find(g, (uint32_t)number.number);
+        if (m->kind == WIRE_GATE_DROP) {
+                if (w)
+                        wall_drop(w);
+                return 0;
+        }
+        used.wall = (uint32_t)number.number;
+        if (w) {
+                used.connections = (uint32_t)w->connection_count;
+                used.names = (uint32_t)names_count(w->names);
+                used.accepted = w->accepted;
+                used.denied = w->denied;
+                used.bytes_out = w->bytes_out;
+                used.bytes_in = w->bytes_in;
+        }
+        return wire_send(g->control.fd, WIRE_GATE_USED, &used, sizeof used, NULL, 0);
+}
+
+static int
+hear(struct gate *g, struct wire_message *m, const char *body, bool has_fds)
+{
+        switch (m->kind) {
+        case WIRE_GATE_CONFIG: return hear_config(g, body, m->len);
+        case WIRE_GATE_ADD:
+        case WIRE_GATE_SET:    return hear_policy(g, m, body, has_fds);
+        case WIRE_GATE_DROP:
+        case WIRE_GATE_USAGE:  return hear_number(g, m, body);
+        default:               return -EPROTO;
+        }
+}
+
+static void
+control_ready(struct loop_watch *watch, uint32_t events)
+{
+        static _Alignas(8) char body[BODY_MAX];
+        struct gate *g = (struct gate *)((char *)watch - offsetof(struct gate, control));
+        struct wire_message m;
+
+        (void)events;
+        for (int i = 0; i < CONTROL_BATCH && !g->is_over; i++) {
+                int result = wire_receive(watch->fd, 0, &m, body, sizeof body);
+
+                if (result == -EAGAIN)
+                        return;
+                if (result == 1 || result == -EMFILE)          /* one wall that finds no descriptors here is told so; the others stay */
+                        result = hear(g, &m, body, result == 1) < 0 ? -EPROTO : 1;
+                wire_message_close(&m);
+                if (result <= 0)
+                        g->is_over = true;
+        }
+}
+
+int
+control_open(struct gate *g, int fd)
+{
+        return loop_watch_add(g->loop, &g->control, fd, EPOLLIN, control_ready);
+}

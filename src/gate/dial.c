@@ -1,0 +1,259 @@
+/*
+ * gate/dial.c - a connection to a name.
+ *
+ *     ask -> vet every candidate -> try one; the next joins it after 250 ms, or as soon as one fails -> the first that stands
+ *
+ * Room: gate (acting). Touches: net, clock, fd, mem.
+ * Theory: what is vetted is the address itself, and that address is what connect(2) is given: no second lookup lies between, so a name that changes its mind
+ * reaches nothing (H05). Whoever answers first is the connection for its whole life.
+ */
+#include "gate/dial.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "gate/layers.h"
+
+enum { PREFIX_LEN = 8 /* of an IPv6 network, bytes */ };
+
+static void go_on(struct dial *d);
+
+static void
+attempt_end(struct dial_attempt *a)
+{
+        int fd = a->watch.fd;
+
+        if (fd < 0)
+                return;
+        loop_watch_remove(&a->watch);
+        (void)close(fd);
+}
+
+void
+dial_stop(struct dial *d)
+{
+        if (!d->is_running)
+                return;
+        d->is_running = false;
+        resolver_cancel(&d->wait);
+        loop_timer_remove(&d->timer);
+        for (size_t i = 0; i < DIAL_ATTEMPTS_MAX; i++)
+                attempt_end(&d->attempts[i]);
+        free(d->candidates);
+        d->candidates = NULL;
+}
+
+static void
+finish(struct dial *d, enum denial reason)
+{
+        dial_stop(d);
+        d->done(d, reason);
+}
+
+static void
+attempt_ready(struct loop_watch *w, uint32_t events)
+{
+        struct dial_attempt *a = (struct dial_attempt *)w;
+        struct dial *d = a->dial;
+        int wrong = 0;
+        socklen_t len = sizeof wrong;
+
+        (void)events;
+        if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &wrong, &len) < 0 || wrong != 0) {
+                attempt_end(a);
+                go_on(d);
+                return;
+        }
+        finish(d, loop_watch_move(w, d->stands, d->stands->events, d->stands->ready) < 0 ? DENIAL_FAILED : DENIAL_NONE);
+}
+
+static socklen_t
+write_sockaddr(const struct egress_address *a, uint16_t port, struct sockaddr_storage *ret)
+{
+        static const uint8_t mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
+
+        memset(ret, 0, sizeof *ret);
+        if (memcmp(a->bytes, mapped, sizeof mapped) == 0) {
+                struct sockaddr_in *in = (struct sockaddr_in *)ret;
+
+                in->sin_family = AF_INET;
+                in->sin_port = htons(port);
+                memcpy(&in->sin_addr, a->bytes + 12, 4);
+                return sizeof *in;
+        }
+        {
+                struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ret;
+
+                in6->sin6_family = AF_INET6;
+                in6->sin6_port = htons(port);
+                memcpy(&in6->sin6_addr, a->bytes, 16);
+                return sizeof *in6;
+        }
+}
+
+/* Begins one attempt. 0, or -errno: this candidate is none. */
+static int
+attempt_begin(struct dial *d, struct dial_attempt *a, const struct egress_address *address)
+{
+        struct sockaddr_storage where;
+        socklen_t len = write_sockaddr(address, d->port, &where);
+        int one = 1, result, fd = socket(where.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+        if (fd < 0)
+                return -errno;
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+        (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+        result = connect(fd, (struct sockaddr *)&where, len) == 0 || errno == EINPROGRESS ? 0 : -errno;
+        a->dial = d;
+        if (result == 0)
+                result = loop_watch_add(d->gate->loop, &a->watch, fd, EPOLLOUT, attempt_ready);
+        if (result < 0) {
+                (void)close(fd);
+                return result;
+        }
+        a->until_ms = loop_now_ms() + DIAL_ONE_MS;
+        return 0;
+}
+
+/* How many attempts stand open; *ret_free is one that does not, or NULL. Those past their time are ended. */
+static size_t
+look_at_attempts(struct dial *d, uint64_t now, struct dial_attempt **ret_free)
+{
+        size_t open = 0;
+
+        *ret_free = NULL;
+        for (size_t i = 0; i < DIAL_ATTEMPTS_MAX; i++) {
+                struct dial_attempt *a = &d->attempts[i];
+
+                if (a->watch.fd >= 0 && a->until_ms <= now)
+                        attempt_end(a);
+                if (a->watch.fd >= 0)
+                        open++;
+                else
+                        *ret_free = a;
+        }
+        return open;
+}
+
+static void
+time_passed(struct loop_timer *t)
+{
+        go_on((struct dial *)((char *)t - offsetof(struct dial, timer)));
+}
+
+/* Opens the next attempt, if there is a candidate left and room for it, and sets the moment to look again. */
+static void
+go_on(struct dial *d)
+{
+        uint64_t now = loop_now_ms(), due;
+        struct dial_attempt *spare;
+        size_t open = look_at_attempts(d, now, &spare);
+        int result = -EAGAIN;
+
+        if (now >= d->until_ms) {
+                finish(d, DENIAL_UNREACHABLE);
+                return;
+        }
+        while (spare && d->at < d->count && result < 0) {
+                result = attempt_begin(d, spare, &d->candidates[d->at]);
+                if (result == -EMFILE || result == -ENFILE || result == -ENOMEM || result == -ENOBUFS)
+                        break;
+                d->at++;
+        }
+        if (result == 0)
+                open++;
+        if (open == 0) {
+                finish(d, result == -EMFILE || result == -ENFILE || result == -ENOMEM || result == -ENOBUFS ? DENIAL_FAILED : DENIAL_UNREACHABLE);
+                return;
+        }
+        due = now + (d->at < d->count ? DIAL_NEXT_MS : DIAL_ONE_MS);
+        if (loop_timer_set(d->gate->loop, &d->timer, due < d->until_ms ? due : d->until_ms, time_passed) < 0)
+                finish(d, DENIAL_FAILED);
+}
+
+/*
+ * Is it an address of this machine, though it looks like any? Its services see such a connection as one from within (H18). The kernel is asked which source it would
+ * take: towards itself, the same; towards a neighbour in an IPv6 network, one of the same /64: what stands in the same room is as private as 192.168.0.0/16,
+ * though it has a public address. Nothing is sent for that. Where it cannot be asked, it is one.
+ */
+static bool
+is_near(const struct egress_address *a, uint16_t port)
+{
+        struct sockaddr_storage there, here;
+        socklen_t len = write_sockaddr(a, port, &there), here_len = sizeof here;
+        int fd = socket(there.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        bool is_close = true;
+
+        if (fd < 0)
+                return true;
+        memset(&here, 0, sizeof here);
+        if (connect(fd, (struct sockaddr *)&there, len) < 0)
+                is_close = false;               /* no way there at all: dialling it will say so */
+        else if (getsockname(fd, (struct sockaddr *)&here, &here_len) == 0 && here.ss_family == there.ss_family)
+                is_close = there.ss_family == AF_INET ? memcmp(&((struct sockaddr_in *)&there)->sin_addr, &((struct sockaddr_in *)&here)->sin_addr, 4) == 0
+                                                     : memcmp(&((struct sockaddr_in6 *)&there)->sin6_addr, &((struct sockaddr_in6 *)&here)->sin6_addr, PREFIX_LEN) == 0;
+        (void)close(fd);
+        return is_close;
+}
+
+/* What the operator's word for a name opens: its own network's addresses, and nothing that is this machine or a metadata service. */
+static bool
+may_dial(const struct dial *d, const struct egress_address *a)
+{
+        const struct gate *g = d->gate;
+        const char *what = egress_address_refused(a, g->networks, g->network_count);
+
+        if (layer_is_off(LAYER_ADDRESS))
+                return true;
+        if (what)
+                return d->may_be_private && egress_address_is_private(what);
+        return d->may_be_private || egress_address_is_permitted(a, g->networks, g->network_count) || !is_near(a, d->port);
+}
+
+static void
+resolved(struct resolver_wait *w, const struct egress_address *addresses, size_t count)
+{
+        struct dial *d = (struct dial *)((char *)w - offsetof(struct dial, wait));
+
+        if (count == 0) {
+                finish(d, DENIAL_UNRESOLVED);
+                return;
+        }
+        d->candidates = calloc(count, sizeof *d->candidates);
+        for (size_t i = 0; d->candidates && i < count; i++)
+                if (may_dial(d, &addresses[i]))
+                        d->candidates[d->count++] = addresses[i];
+        if (!d->candidates || d->count == 0) {
+                finish(d, d->candidates ? DENIAL_ADDRESS : DENIAL_FAILED);
+                return;
+        }
+        go_on(d);
+}
+
+static void
+too_late(struct loop_timer *t)
+{
+        finish((struct dial *)((char *)t - offsetof(struct dial, timer)), DENIAL_UNRESOLVED);
+}
+
+void
+dial_start(struct dial *d, struct gate *g, const char *host, uint16_t port, bool may_be_private, struct loop_watch *stands,
+           void (*done)(struct dial *d, enum denial reason), void *data)
+{
+        *d = (struct dial){ .gate = g, .data = data, .port = port, .stands = stands, .done = done, .may_be_private = may_be_private, .is_running = true, .until_ms = loop_now_ms() + DIAL_MS,
+                            .wait = { .done = resolved } };
+        for (size_t i = 0; i < DIAL_ATTEMPTS_MAX; i++)
+                d->attempts[i].watch.fd = -1;
+        if (loop_timer_set(g->loop, &d->timer, d->until_ms, too_late) < 0) {
+                finish(d, DENIAL_FAILED);
+                return;
+        }
+        resolver_ask(g->resolver, &d->wait, host);
+}

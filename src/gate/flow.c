@@ -1,0 +1,385 @@
+/*
+ * gate/flow.c - bytes from one socket to another, one way.
+ *
+ *     socket --recv--> hold --judge, send--> socket           while there is something to judge, and for the greeting
+ *     socket --splice--> pipe --splice--> socket              from then on; without a pipe, --peek, send, drop-->
+ *
+ * Room: gate (acting). Touches: net, fd, mem.
+ * Theory: sockets are watched edge-triggered, so a flag holds until a call says EAGAIN. Nothing is taken from a socket that cannot be passed on soon: a slow
+ * reader fills its own pipe, then its own sender waits, and nobody else does.
+ */
+#include "gate/flow.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "gate/gate.h"
+#include "gate/wall.h"
+
+enum { ROUNDS = 16, HOLD_FIRST = 4096, COPY_MAX = 16 * 1024 };
+
+/* Memory is the gate's: no wall holds more of it than is left, so who comes last has some as well. */
+static bool
+may_hold(const struct wall *w, size_t more)
+{
+        return w->gate->held + w->held + more <= GATE_HELD_MAX;
+}
+
+static void
+count_held(struct flow *f, size_t before, size_t now)
+{
+        f->wall->held += now - before;
+        f->wall->gate->held += now - before;
+}
+
+bool
+hold_make_room(struct flow *f)
+{
+        struct hold *h = &f->hold;
+        size_t room;
+        char *bytes;
+
+        if (h->at > 0) {                       /* what went is forgotten */
+                memmove(h->bytes, h->bytes + h->at, h->len - h->at);
+                h->len -= h->at;
+                h->judged -= h->at;
+                h->at = 0;
+        }
+        if (h->len < h->room)
+                return true;
+        room = h->room == 0 ? HOLD_FIRST : h->room * 2;
+        if (room > JUDGE_HOLD_MAX)
+                room = JUDGE_HOLD_MAX;
+        bytes = room > h->room && may_hold(f->wall, room - h->room) ? realloc(h->bytes, room) : NULL;
+        if (!bytes)
+                return false;
+        count_held(f, h->room, room);
+        h->bytes = bytes;
+        h->room = room;
+        return true;
+}
+
+void
+held_fini(struct flow *f)
+{
+        held_replace(f, NULL, 0, 0);
+}
+
+void
+held_replace(struct flow *f, char *take_bytes, size_t len, size_t room)
+{
+        if (f->hold.bytes)
+                count_held(f, f->hold.room, 0);
+        if (take_bytes)
+                count_held(f, 0, room);
+        free(f->hold.bytes);
+        f->hold = (struct hold){ .bytes = take_bytes, .len = len, .room = room };
+}
+
+void
+flow_fini(struct flow *f)
+{
+        held_fini(f);
+        judge_free(f->judge);
+        f->judge = NULL;
+        if (f->pipe)
+                pipes_give(&f->wall->gate->pipes, f->pipe, f->piped == 0);
+        f->pipe = NULL;
+}
+
+static bool
+is_wait(int error)
+{
+        return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+}
+
+static bool
+refuse(struct flow *f, enum denial reason)
+{
+        f->reason = reason;
+        return false;
+}
+
+/* -- what lies in our memory -------------------------------------------------------------------------------------------- */
+
+/* Sends what may go. False: broken or refused. */
+static bool
+send_held(struct flow *f, bool *moved)
+{
+        struct hold *h = &f->hold;
+
+        while (h->at < h->judged && f->to_ready) {
+                ssize_t sent = send(f->to, h->bytes + h->at, h->judged - h->at, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+                if (sent < 0 && !is_wait(errno))
+                        return false;
+                if (sent < 0) {
+                        f->to_ready = errno == EINTR;
+                        continue;
+                }
+                h->at += (size_t)sent;
+                *moved = true;
+                if (!wall_count_bytes(f->wall, f->is_out, (size_t)sent))
+                        return refuse(f, DENIAL_BYTES);
+        }
+        if (h->bytes && h->at == h->len)
+                held_fini(f);
+        return true;
+}
+
+static bool
+judge_held(struct flow *f)
+{
+        size_t pass = 0;
+        enum judge_verdict v;
+
+        if (!f->judge) {
+                f->hold.judged = f->hold.len;
+                return true;
+        }
+        if (f->waits || f->hold.judged == f->hold.len)
+                return true;
+        v = judge_take(f->judge, f->hold.bytes + f->hold.judged, f->hold.len - f->hold.judged, &pass, &f->reason, &f->other);
+        f->hold.judged += pass;
+        f->waits = v == JUDGE_WAITS;
+        if (v == JUDGE_OVER) {
+                judge_free(f->judge);
+                f->judge = NULL;
+        }
+        return v != JUDGE_REFUSED;
+}
+
+/* While the judge waits for the other direction nothing is read; an end with nothing before it is passed on all the same. */
+static bool
+look_for_end(struct flow *f, bool *moved)
+{
+        ssize_t got;
+        char byte;
+
+        if (!f->from_ends || f->has_end || f->hold.judged < f->hold.len)
+                return true;
+        got = recv(f->from, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+        f->has_end = *moved = got == 0;
+        return got >= 0 || is_wait(errno);
+}
+
+/* Reads some to be judged, while nothing of what may go waits to go. */
+static bool
+read_to_judge(struct flow *f, size_t allowed, bool *moved)
+{
+        struct hold *h = &f->hold;
+        size_t room;
+        ssize_t got;
+
+        if (f->waits)
+                return look_for_end(f, moved);
+        if (!f->from_ready || f->has_end || h->at < h->judged)
+                return true;
+        if (!hold_make_room(f))
+                return refuse(f, h->room >= JUDGE_HOLD_MAX ? DENIAL_MALFORMED : DENIAL_FAILED);
+        room = h->room - h->len < allowed ? h->room - h->len : allowed;
+        got = recv(f->from, h->bytes + h->len, room, MSG_DONTWAIT);
+        if (got < 0) {
+                f->from_ready = is_wait(errno) && errno == EINTR;
+                if (h->len == 0)
+                        held_fini(f);
+                return is_wait(errno) || f->from_ready;
+        }
+        *moved = true;
+        f->has_end = got == 0;
+        h->len += (size_t)got;
+        return judge_held(f);
+}
+
+/* -- what is only passed on ----------------------------------------------------------------------------------------------- */
+
+/* How much may go until the next look at an answer: all that is allowed, where nobody looks. */
+static size_t
+look_ahead(struct flow *f, size_t allowed)
+{
+        static char bytes[COPY_MAX];
+        struct answers *a = f->answers;
+        ssize_t got;
+
+        if (!a || a->is_unknown || allowed == 0)
+                return allowed;
+        if (a->ahead == 0 && f->from_ready && !f->has_end) {
+                got = recv(f->from, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+                if (got > 0)
+                        answers_look(a, bytes, (size_t)got);
+                else if (got == 0 || !is_wait(errno))
+                        return allowed;        /* an end: told by who passes it on */
+                else
+                        f->from_ready = errno == EINTR;
+        }
+        return a->is_unknown || a->ahead > allowed ? allowed : (size_t)a->ahead;
+}
+
+static void
+note_passed(struct flow *f, size_t len)
+{
+        if (f->answers && !f->answers->is_unknown)
+                answers_passed(f->answers, len);
+}
+
+/* Without a pipe: look, send, drop what was sent. */
+static bool
+copy_some(struct flow *f, size_t allowed, bool *moved)
+{
+        static char bytes[COPY_MAX];
+        ssize_t got, sent;
+
+        if (!f->from_ready || f->has_end || !f->to_ready)
+                return true;
+        got = recv(f->from, bytes, allowed < sizeof bytes ? allowed : sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+        if (got <= 0) {
+                f->has_end = got == 0;
+                *moved = got == 0;
+                f->from_ready = got == 0;
+                return got == 0 || is_wait(errno);
+        }
+        sent = send(f->to, bytes, (size_t)got, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0) {
+                f->to_ready = false;
+                return is_wait(errno);
+        }
+        *moved = true;
+        note_passed(f, (size_t)sent);
+        if (recv(f->from, NULL, (size_t)sent, MSG_TRUNC | MSG_DONTWAIT) != sent)
+                return false;
+        return wall_count_bytes(f->wall, f->is_out, (size_t)sent) || refuse(f, DENIAL_BYTES);
+}
+
+static bool
+splice_in(struct flow *f, size_t allowed, bool *moved)
+{
+        size_t room = f->pipe->size - f->piped;
+        ssize_t got;
+
+        if (!f->from_ready || f->has_end || f->is_urgent || room == 0 || allowed == 0)
+                return true;
+        got = splice(f->from, NULL, f->pipe->in, NULL, room < allowed ? room : allowed, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+        if (got > 0) {
+                f->piped += (size_t)got;
+                note_passed(f, (size_t)got);
+                *moved = true;
+                return true;
+        }
+        if (got == 0) {                        /* the end, or an urgent byte before it */
+                char byte;
+
+                f->is_urgent = recv(f->from, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
+                f->has_end = !f->is_urgent;
+                *moved = true;
+                return true;
+        }
+        /* EAGAIN with bytes in the pipe may mean that the pipe is full of small pieces: ask again once it is empty. */
+        if (is_wait(errno))
+                f->from_ready = f->piped > 0 || errno == EINTR;
+        return is_wait(errno);
+}
+
+static bool
+splice_out(struct flow *f, bool *moved)
+{
+        ssize_t sent;
+
+        if (f->piped == 0 || !f->to_ready)
+                return true;
+        /* Before an end nothing need go at once: the last bytes and the end become one packet. pass_end() follows. */
+        sent = splice(f->pipe->out, NULL, f->to, NULL, f->piped, SPLICE_F_MOVE | SPLICE_F_NONBLOCK | (f->has_end ? SPLICE_F_MORE : 0));
+        if (sent < 0) {
+                f->to_ready = errno == EINTR;
+                return is_wait(errno);
+        }
+        f->piped -= (size_t)sent;
+        *moved = sent > 0;
+        return wall_count_bytes(f->wall, f->is_out, (size_t)sent) || refuse(f, DENIAL_BYTES);
+}
+
+static bool
+pass_on(struct flow *f, size_t allowed, bool *moved)
+{
+        struct pipes *pipes = &f->wall->gate->pipes;
+        bool is_fine;
+
+        allowed = look_ahead(f, allowed);
+
+        if (!f->pipe && f->from_ready && !f->has_end && !f->is_urgent && f->to_ready)
+                f->pipe = pipes_take(pipes);
+        if (!f->pipe)
+                return allowed == 0 || copy_some(f, allowed, moved);
+        is_fine = splice_in(f, allowed, moved);
+        if (is_fine && f->from_ends && f->piped > 0 && f->piped < allowed)
+                is_fine = splice_in(f, allowed - f->piped, moved);     /* is that the end already? */
+        is_fine = is_fine && splice_out(f, moved);
+        if (f->piped == 0 && (!is_fine || !*moved || f->has_end || f->is_urgent)) {
+                pipes_give(pipes, f->pipe, 1);
+                f->pipe = NULL;
+        }
+        return is_fine;
+}
+
+/* -- both ------------------------------------------------------------------------------------------------------------------ */
+
+/* The end is passed on when everything before it was. */
+static bool
+pass_end(struct flow *f)
+{
+        if (!f->has_end || f->is_shut || f->piped > 0 || f->hold.at < f->hold.judged)
+                return true;
+        f->is_shut = true;
+        /* Bytes that were never judged do not leave; the end after them does. */
+        return f->is_last || shutdown(f->to, SHUT_WR) == 0 || errno == ENOTCONN;
+}
+
+static bool
+is_held(const struct flow *f)
+{
+        return f->judge || f->hold.at < f->hold.len;
+}
+
+enum flow_state
+flow_send_rest(struct flow *f)
+{
+        bool moved;
+
+        if (!send_held(f, &moved))
+                return FLOW_BROKEN;
+        return f->hold.at < f->hold.judged ? FLOW_WAITS : FLOW_OVER;
+}
+
+enum flow_state
+flow_pump(struct flow *f)
+{
+        if (f->is_shut)
+                return FLOW_OVER;
+        if (!judge_held(f))
+                return FLOW_REFUSED;
+        for (int round = 0; round < ROUNDS; round++) {
+                bool moved = false, is_fine;
+                size_t allowed = wall_allowance(f->wall, f->is_out, PIPE_LARGE);
+
+                f->reason = DENIAL_NONE;
+                if (allowed == 0 && f->piped == 0 && f->from_ready && f->hold.at == f->hold.judged)
+                        return FLOW_LATER;
+                is_fine = send_held(f, &moved);
+                if (is_fine && is_held(f))
+                        is_fine = allowed == 0 || read_to_judge(f, allowed, &moved);
+                else if (is_fine)
+                        is_fine = pass_on(f, allowed, &moved);         /* what lies in a pipe was allowed when it came */
+                if (!is_fine)
+                        return f->reason != DENIAL_NONE ? FLOW_REFUSED : FLOW_BROKEN;
+                if (!pass_end(f))
+                        return FLOW_BROKEN;
+                if (f->is_shut)
+                        return FLOW_OVER;
+                if (!moved)
+                        return FLOW_WAITS;
+        }
+        return FLOW_AGAIN;
+}

@@ -1,0 +1,288 @@
+/*
+ * gate/flow_test.c - bytes arrive as they were sent, ends are passed on, and what may not pass is refused.
+ */
+#include "gate/flow.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/unit.h"
+#include "gate/gate.h"
+#include "gate/wall.h"
+
+enum { BLOCK = 4096, BLOCKS = 1000 };
+
+static struct gate the_gate;
+static struct wall the_wall;
+static struct flow flow;
+static int sender, receiver;
+
+/* Two connected TCP sockets: splice(2) is for those. */
+static void
+connect_pair(int ret[2])
+{
+        struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        socklen_t len = sizeof at;
+        int l = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        assert_int_equal(bind(l, (struct sockaddr *)&at, sizeof at) | listen(l, 1) | getsockname(l, (struct sockaddr *)&at, &len), 0);
+        ret[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_int_equal(connect(ret[0], (struct sockaddr *)&at, sizeof at), 0);
+        ret[1] = accept(l, NULL, NULL);
+        assert_true(ret[1] >= 0);
+        (void)close(l);
+}
+
+static int
+begin(void **state)
+{
+        int in[2], out[2];
+
+        (void)state;
+        connect_pair(in);
+        connect_pair(out);
+        memset(&the_wall, 0, sizeof the_wall);
+        memset(&the_gate, 0, sizeof the_gate);
+        the_gate.pipes.max = 8;
+        the_wall.gate = &the_gate;
+        assert_int_equal(fcntl(in[1], F_SETFL, O_NONBLOCK) | fcntl(out[0], F_SETFL, O_NONBLOCK), 0);
+        sender = in[0];
+        receiver = out[1];
+        flow = (struct flow){ .wall = &the_wall, .from = in[1], .to = out[0], .is_out = true, .from_ready = true, .to_ready = true };
+        return 0;
+}
+
+static int
+finish(void **state)
+{
+        (void)state;
+        (void)close(flow.from);
+        (void)close(flow.to);
+        (void)close(sender);
+        (void)close(receiver);
+        flow_fini(&flow);
+        pipes_fini(&the_gate.pipes);
+        assert_int_equal(the_gate.pipes.count, 0);
+        return 0;
+}
+
+/* What epoll would say by now. */
+static enum flow_state
+pump(void)
+{
+        flow.from_ready = flow.to_ready = true;
+        return flow_pump(&flow);
+}
+
+static void
+send_text(const char *text)
+{
+        assert_int_equal(send(sender, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
+
+static void
+expect_text(const char *text)
+{
+        char got[256] = "";
+        ssize_t len = recv(receiver, got, sizeof got - 1, MSG_DONTWAIT);
+
+        assert_int_equal(len, strlen(text));
+        assert_string_equal(got, text);
+}
+
+static void
+what_is_held_goes_first(void **state)
+{
+        (void)state;
+        assert_true(hold_make_room(&flow));
+        memcpy(flow.hold.bytes, "first ", 6);
+        flow.hold.len = flow.hold.judged = 6;
+        send_text("second");
+        assert_int_equal(pump(), FLOW_WAITS);
+        expect_text("first second");
+        assert_null(flow.hold.bytes);
+        assert_int_equal(the_wall.bytes_out, 12);
+}
+
+static void
+bytes_before_an_end_arrive_with_it(void **state)
+{
+        (void)state;
+        send_text("last words");
+        assert_int_equal(shutdown(sender, SHUT_WR), 0);
+        flow.from_ends = true;
+        assert_int_equal(pump(), FLOW_OVER);
+        expect_text("last words");
+        expect_text("");                       /* the end */
+}
+
+/* Where both sockets are closed next, closing says the end. */
+static void
+the_last_end_is_left_to_closing(void **state)
+{
+        char byte;
+
+        (void)state;
+        send_text("x");
+        assert_int_equal(shutdown(sender, SHUT_WR), 0);
+        flow.is_last = true;
+        assert_int_equal(pump(), FLOW_OVER);
+        expect_text("x");
+        assert_int_equal(recv(receiver, &byte, 1, MSG_DONTWAIT), -1);
+        assert_int_equal(close(flow.to), 0);
+        flow.to = -1;
+        expect_text("");
+}
+
+/* What was taken in before the bandwidth was used up is not kept back by it. */
+static void
+what_lies_in_a_pipe_was_allowed(void **state)
+{
+        (void)state;
+        send_text("words");
+        flow.from_ready = true;
+        flow.to_ready = false;
+        flow.pipe = pipes_take(&the_gate.pipes);
+        assert_non_null(flow.pipe);
+        assert_int_equal(flow_pump(&flow), FLOW_WAITS);
+        assert_int_equal(flow.piped, 5);
+        the_wall.caps.bytes_per_second = 1;
+        the_wall.out = (struct bucket){ .tokens = 0, .at_ms = loop_now_ms() };
+        assert_int_equal(pump(), FLOW_LATER);
+        expect_text("words");
+}
+
+static void
+an_idle_flow_holds_no_pipe(void **state)
+{
+        (void)state;
+        send_text("x");
+        assert_int_equal(pump(), FLOW_WAITS);
+        assert_null(flow.pipe);
+        assert_int_equal(the_gate.pipes.count, the_gate.pipes.spare_count);
+}
+
+static void
+an_end_is_passed_on_after_the_bytes(void **state)
+{
+        char byte;
+
+        (void)state;
+        send_text("last");
+        (void)shutdown(sender, SHUT_WR);
+        assert_int_equal(pump(), FLOW_OVER);
+        expect_text("last");
+        assert_int_equal(recv(receiver, &byte, 1, 0), 0);
+        assert_int_equal(pump(), FLOW_OVER);
+}
+
+/* Sends blocks as far as they go, pumps, and reads now and then; everything arrives, in order. */
+static void
+carry_all(void)
+{
+        char block[BLOCK], got[BLOCK];
+        size_t sent = 0, received = 0, total = (size_t)BLOCK * BLOCKS;
+
+        while (received < total) {
+                ssize_t n;
+
+                for (size_t i = 0; i < sizeof block; i++)
+                        block[i] = (char)((sent + i) % 251);
+                n = sent < total ? send(sender, block, total - sent < sizeof block ? total - sent : sizeof block, MSG_DONTWAIT | MSG_NOSIGNAL) : -1;
+                sent += n > 0 ? (size_t)n : 0;
+                assert_in_range(pump(), FLOW_WAITS, FLOW_AGAIN);
+                if (n > 0 && sent < total && sent % (64 * BLOCK) != 0)
+                        continue;              /* a slow reader */
+                while ((n = recv(receiver, got, sizeof got, MSG_DONTWAIT)) > 0)
+                        for (ssize_t i = 0; i < n; i++)
+                                assert_int_equal(got[i], (char)(received++ % 251));
+        }
+        assert_int_equal(the_wall.bytes_out, total);
+}
+
+static void
+a_slow_reader_loses_nothing(void **state)
+{
+        (void)state;
+        carry_all();
+}
+
+static void
+without_a_pipe_bytes_are_copied(void **state)
+{
+        (void)state;
+        the_gate.pipes.max = 0;
+        carry_all();
+        assert_null(flow.pipe);
+}
+
+static void
+the_cap_on_bytes_ends_it(void **state)
+{
+        (void)state;
+        the_wall.caps.bytes_out = 3;
+        send_text("four");
+        assert_int_equal(pump(), FLOW_REFUSED);
+        assert_int_equal(flow.reason, DENIAL_BYTES);
+}
+
+static void
+a_used_up_bandwidth_waits(void **state)
+{
+        (void)state;
+        the_wall.caps.bytes_per_second = 1;
+        the_wall.out = (struct bucket){ .tokens = 0, .at_ms = loop_now_ms() };
+        send_text("12345678");
+        assert_int_equal(pump(), FLOW_LATER);
+        assert_int_equal(the_wall.bytes_out, 0);
+        the_wall.out.tokens = 8;
+        assert_int_equal(pump(), FLOW_LATER);  /* whether more is there is not even looked at */
+        expect_text("12345678");
+}
+
+static void
+a_reset_is_told(void **state)
+{
+        struct linger at_once = { 1, 0 };
+
+        (void)state;
+        (void)setsockopt(sender, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+        (void)close(sender);
+        sender = dup(receiver);
+        assert_int_equal(pump(), FLOW_BROKEN);
+}
+
+static void
+a_held_greeting_is_bounded(void **state)
+{
+        (void)state;
+        while (hold_make_room(&flow))
+                flow.hold.len = flow.hold.room;
+        assert_int_equal(flow.hold.room, JUDGE_HOLD_MAX);
+}
+
+int
+main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(what_is_held_goes_first, begin, finish),
+                cmocka_unit_test_setup_teardown(bytes_before_an_end_arrive_with_it, begin, finish),
+                cmocka_unit_test_setup_teardown(the_last_end_is_left_to_closing, begin, finish),
+                cmocka_unit_test_setup_teardown(what_lies_in_a_pipe_was_allowed, begin, finish),
+                cmocka_unit_test_setup_teardown(an_idle_flow_holds_no_pipe, begin, finish),
+                cmocka_unit_test_setup_teardown(an_end_is_passed_on_after_the_bytes, begin, finish),
+                cmocka_unit_test_setup_teardown(a_slow_reader_loses_nothing, begin, finish),
+                cmocka_unit_test_setup_teardown(without_a_pipe_bytes_are_copied, begin, finish),
+                cmocka_unit_test_setup_teardown(the_cap_on_bytes_ends_it, begin, finish),
+                cmocka_unit_test_setup_teardown(a_used_up_bandwidth_waits, begin, finish),
+                cmocka_unit_test_setup_teardown(a_reset_is_told, begin, finish),
+                cmocka_unit_test_setup_teardown(a_held_greeting_is_bounded, begin, finish),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,47 @@
+/*
+ * gate/gate.h - the gate itself: what its walls share.
+ */
+#ifndef CARREL_GATE_GATE_H
+#define CARREL_GATE_GATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "egress/address.h"
+#include "gate/pipes.h"
+#include "gate/resolver.h"
+#include "loop/loop.h"
+
+enum {
+        GATE_SOCKETS_MAX = 60000,              /* of connections, over all walls */
+        GATE_WALL_CONNECTIONS = 10240,         /* of one wall, where its caps say nothing */
+        GATE_WALL_NAMES = 2048,
+        GATE_NETWORKS_MAX = 256,
+        GATE_GREETING_MS = 10000,              /* until something can be judged by */
+        GATE_HELD_MAX = 128 << 20,             /* bytes of unfinished greetings and heads, over all walls */
+        GATE_FILES_SPARE = 64,                 /* descriptors that are never given to connections or pipes */
+};
+
+struct wall;
+struct connection;
+
+struct gate {
+        struct loop *loop;
+        struct resolver *resolver;
+        struct egress_network networks[GATE_NETWORKS_MAX];     /* that may be dialled although they are private */
+        size_t network_count;
+        struct pipes pipes;
+        struct wall *walls;
+        struct wall *dead_walls;               /* to be freed after this turn */
+        struct connection *dead;
+        size_t sockets, sockets_max;           /* of connections, both sides */
+        size_t held;                           /* bytes of what was not passed on yet */
+        struct loop_watch control;
+        bool is_over;
+};
+
+/* Frees what ended in this turn: nothing that a callback still holds goes before it returned. */
+void gate_reap(struct gate *g);
+
+#endif

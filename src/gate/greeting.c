@@ -1,0 +1,148 @@
+/*
+ * gate/greeting.c - the first bytes of a connection: whom do they ask for, and is it who the address stands for?
+ *
+ * Room: gate (acting). Touches: mem.
+ * Theory: nobody is called before the greeting agrees with the name that the address was given out for. A destination that was refused already is asked for its
+ * first bytes all the same: they say in which words to refuse.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/connection_parts.h"
+#include "gate/layers.h"
+#include "proto/greeting.h"
+#include "proto/hello.h"
+
+struct hello_state { struct hello hello; };
+
+void
+greeting_fini(struct connection *c)
+{
+        free(c->hello);
+        c->hello = NULL;
+}
+
+/* A server may ask for a second greeting, with whatever name: what follows the first waits for its answer. */
+static bool
+has_judge(struct connection *c)
+{
+        if (layer_is_off(LAYER_EVIDENCE))
+                return true;
+        c->out.judge = judge_new(c->policy, &c->host, c->port, c->protocol);
+        c->out.waits = true;
+        return c->out.judge != NULL;
+}
+
+/* Is the name in the bytes the one of the connection? Then on to the destination. */
+static void
+weigh(struct connection *c, const char *said)
+{
+        struct egress_host name = { "" };
+        enum denial reason = DENIAL_NONE;
+
+        if (said[0] != '\0' && !egress_host_read(said, name.text))
+                reason = DENIAL_SNI_OTHER;
+        else if (!layer_is_off(LAYER_EVIDENCE))
+                reason = admit_evidence(&c->policy->p, &c->host, c->port, c->protocol, &name);
+        if (reason == DENIAL_NONE && !has_judge(c))
+                reason = DENIAL_FAILED;
+        if (reason != DENIAL_NONE)
+                connection_refuse(c, reason, said);
+        else
+                connection_dial(c);
+}
+
+static void
+look_at_tls(struct connection *c)
+{
+        struct hold *h = &c->out.hold;
+        char said[HELLO_NAME_MAX + 1];
+
+        c->protocol = PROTOCOL_TLS;
+        if (!c->hello) {
+                c->hello = calloc(1, sizeof *c->hello);
+                if (!c->hello) {
+                        connection_reset(c);
+                        return;
+                }
+                hello_init(&c->hello->hello);
+        }
+        switch (hello_read(&c->hello->hello, (const uint8_t *)h->bytes, h->len)) {
+        case HELLO_MORE:
+                return;
+        case HELLO_TLS:
+                h->judged = layer_is_off(LAYER_EVIDENCE) ? h->len : c->hello->hello.record_at;
+                memcpy(said, c->hello->hello.name, sizeof said);
+                if (c->refused != DENIAL_NONE)
+                        connection_refuse(c, c->refused, NULL);
+                else
+                        weigh(c, said);
+                return;
+        case HELLO_MALFORMED:
+        case HELLO_NOT_TLS:
+                connection_refuse(c, c->refused != DENIAL_NONE ? c->refused : DENIAL_MALFORMED, NULL);
+                return;
+        }
+}
+
+/* The first request has to be whole and for this host before anybody is called; the judge stays for those that follow. */
+static void
+look_at_http(struct connection *c, enum egress_protocol protocol)
+{
+        struct hold *h = &c->out.hold;
+        struct egress_host other;
+        enum denial reason;
+        size_t pass;
+
+        c->protocol = protocol;
+        if (c->refused != DENIAL_NONE) {
+                connection_refuse(c, c->refused, NULL);
+                return;
+        }
+        if (layer_is_off(LAYER_JUDGE)) {
+                h->judged = h->len;
+                connection_dial(c);
+                return;
+        }
+        if (!c->out.judge)
+                c->out.judge = judge_new(c->policy, &c->host, c->port, protocol);
+        if (!c->out.judge) {
+                connection_reset(c);
+                return;
+        }
+        switch (judge_take(c->out.judge, h->bytes + h->judged, h->len - h->judged, &pass, &reason, &other)) {
+        case JUDGE_REFUSED:
+                connection_refuse(c, reason, other.text);
+                return;
+        case JUDGE_WAITS:
+                c->out.waits = true;
+                break;
+        case JUDGE_PASS:
+        case JUDGE_OVER:
+                break;
+        }
+        h->judged += pass;
+        if (judge_has_request(c->out.judge))
+                connection_dial(c);
+}
+
+void
+greeting_look(struct connection *c)
+{
+        switch (greeting_read((const uint8_t *)c->out.hold.bytes, c->out.hold.len)) {
+        case GREETING_MORE:
+                return;
+        case GREETING_TLS:
+                look_at_tls(c);
+                return;
+        case GREETING_HTTP1:
+                look_at_http(c, PROTOCOL_HTTP1);
+                return;
+        case GREETING_HTTP2:
+                look_at_http(c, PROTOCOL_HTTP2);
+                return;
+        case GREETING_UNKNOWN:
+                connection_refuse(c, c->refused != DENIAL_NONE ? c->refused : DENIAL_PROTOCOL, NULL);
+                return;
+        }
+}

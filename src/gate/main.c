@@ -1,0 +1,86 @@
+/*
+ * gate/main.c - carrel-gate: every connection that leaves a sandbox goes through here, or does not leave.
+ *
+ * Room: gate (acting). Touches: fd, this process.
+ * Theory: the ladder, top to bottom: take the control socket, learn the resolvers, close the world, loop. It ends when its keeper goes; the walls' sockets are others' as
+ * well, so what comes meanwhile waits in their queues for the next gate.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "gate/control.h"
+#include "gate/gate.h"
+#include "gate/ladder.h"
+#include "gate/layers.h"
+#include "gate/patience.h"
+
+static int
+read_options(int argc, char **argv, int *ret_keeper)
+{
+        char *end;
+        long fd;
+
+        if (argc != 3 || strcmp(argv[1], "--keeper-fd") != 0)
+                return -1;
+        fd = strtol(argv[2], &end, 10);
+        if (end == argv[2] || *end != '\0' || fd < 3 || fd > 1 << 20)
+                return -1;
+        *ret_keeper = (int)fd;
+        return fcntl(*ret_keeper, F_SETFD, FD_CLOEXEC);
+}
+
+/* Some for pipes, the rest for connections. */
+static void
+share_descriptors(struct gate *g, size_t files)
+{
+        size_t left = files > 2 * GATE_FILES_SPARE ? files - GATE_FILES_SPARE : GATE_FILES_SPARE;
+
+        g->pipes.max = left / 16 < PIPES_MAX ? left / 16 : PIPES_MAX;
+        g->sockets_max = left - 2 * g->pipes.max < GATE_SOCKETS_MAX ? left - 2 * g->pipes.max : GATE_SOCKETS_MAX;
+}
+
+static int
+serve(int keeper, struct error *e)
+{
+        static struct gate g;
+        size_t files;
+
+        if (loop_new(&g.loop) < 0)
+                return fail(e, ERROR_INTERNAL, "there is no way to wait");
+        layers_read();
+        if (resolver_new(g.loop, &g.resolver, e) < 0 || gate_close_world(&files, e) < 0)
+                return -1;
+        if (control_open(&g, keeper) < 0)
+                return fail(e, ERROR_INTERNAL, "the control socket cannot be waited for");
+        share_descriptors(&g, files);
+        while (!g.is_over) {
+                loop_turn(g.loop);
+                gate_reap(&g);
+        }
+        return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+        struct sigaction ignore = { .sa_handler = SIG_IGN };
+        struct error e;
+        int keeper;
+
+        (void)prctl(PR_SET_NAME, "carrel-gate", 0, 0, 0);      /* not that of a memory file */
+        if (read_options(argc, argv, &keeper) < 0) {
+                (void)fprintf(stderr, "carrel-gate: --keeper-fd N\n");
+                return 125;
+        }
+        (void)sigaction(SIGPIPE, &ignore, NULL);
+        patience_begin();
+        if (serve(keeper, &e) < 0) {
+                (void)fprintf(stderr, "carrel-gate: %s\n", e.message);
+                return 125;
+        }
+        return 0;
+}

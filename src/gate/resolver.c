@@ -1,0 +1,351 @@
+/*
+ * gate/resolver.c - the addresses of a name, from the resolvers of the host.
+ *
+ * Room: gate (acting). Touches: net, clock, mem; /etc/resolv.conf once, at its making.
+ * Theory: an entry is a name that is being asked for, or was. c-ares tells which sockets it waits for; each is a watcher in a small list. Ids and ports of questions
+ * are random: c-ares seeds its ids while /dev/urandom can still be opened, and its socket, with its port, goes when no question is left.
+ */
+#include "gate/resolver.h"
+
+#include <ares.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "spec/egress.h"
+
+enum { BUCKETS = 1024, ENTRIES_MAX = 4096, KEEP_MAX_MS = 60000, KEEP_FAILED_MS = 1000, SOCKETS_MAX = 64, TRY_MS = 2000, TRIES = 2, ADDRS_EACH = RESOLVER_ADDRESSES_MAX / 2,
+       CLASS_IN = 1, TYPE_A = 1, TYPE_AAAA = 28 };
+
+struct entry {
+        struct resolver *resolver;
+        struct entry *next;                    /* in its bucket */
+        struct resolver_wait *waiting;
+        uint64_t until_ms;
+        int pending;                           /* questions without an answer */
+        int ttl_s;
+        size_t count4, count6;
+        struct egress_address found4[ADDRS_EACH], found6[ADDRS_EACH];
+        char host[EGRESS_HOST_MAX + 1];
+};
+
+struct socket_watch { struct loop_watch watch; struct resolver *resolver; };
+
+struct resolver {
+        struct loop *loop;
+        ares_channel channel;
+        struct loop_timer timer;
+        struct socket_watch sockets[SOCKETS_MAX];
+        struct entry *buckets[BUCKETS];
+        size_t count, sweep;                   /* entries; the bucket to look at for old ones next */
+};
+
+/* -- c-ares and the loop ---------------------------------------------------------------------------------------- */
+
+static void
+expired(struct loop_timer *t);
+
+static void
+set_timer(struct resolver *r)
+{
+        struct timeval most = { 60, 0 }, left, *next = ares_timeout(r->channel, &most, &left);
+        uint64_t ms = (uint64_t)next->tv_sec * 1000 + (uint64_t)next->tv_usec / 1000 + 1;
+
+        (void)loop_timer_set(r->loop, &r->timer, loop_now_ms() + ms, expired);
+}
+
+static void
+expired(struct loop_timer *t)
+{
+        struct resolver *r = (struct resolver *)((char *)t - offsetof(struct resolver, timer));
+
+        ares_process_fd(r->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+        set_timer(r);
+}
+
+static void
+socket_ready(struct loop_watch *w, uint32_t events)
+{
+        struct socket_watch *s = (struct socket_watch *)w;
+        struct resolver *r = s->resolver;
+        int fd = w->fd;
+
+        ares_process_fd(r->channel, (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0 ? fd : ARES_SOCKET_BAD,
+                        (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0 ? fd : ARES_SOCKET_BAD);
+        set_timer(r);
+}
+
+/* c-ares says what it waits for on a socket of its own; neither way: it closes it next. */
+static void
+socket_state(void *data, ares_socket_t fd, int readable, int writable)
+{
+        struct resolver *r = data;
+        struct socket_watch *spare = NULL;
+        uint32_t events = (readable ? EPOLLIN : 0) | (writable ? EPOLLOUT : 0);
+
+        for (size_t i = 0; i < SOCKETS_MAX; i++) {
+                struct socket_watch *s = &r->sockets[i];
+
+                if (s->watch.fd != fd) {
+                        if (s->watch.fd < 0)
+                                spare = s;
+                        continue;
+                }
+                if (events == 0)
+                        loop_watch_remove(&s->watch);
+                else
+                        (void)loop_watch_change(&s->watch, events);
+                return;
+        }
+        if (events == 0 || !spare)             /* without a place for it the question runs into its time, and is asked again */
+                return;
+        spare->resolver = r;
+        (void)loop_watch_add(r->loop, &spare->watch, fd, events, socket_ready);
+}
+
+/* -- entries ------------------------------------------------------------------------------------------------------ */
+
+static struct entry **
+bucket_of(struct resolver *r, const char *host)
+{
+        uint32_t hash = 2166136261u;
+
+        for (; *host != '\0'; host++)
+                hash = (hash ^ (unsigned char)*host) * 16777619u;
+        return &r->buckets[hash % BUCKETS];
+}
+
+/* Takes away what is old in one bucket, or whatever nobody waits for, where `all`. */
+static void
+sweep(struct resolver *r, struct entry **at, uint64_t now, bool all)
+{
+        while (*at) {
+                struct entry *e = *at;
+
+                if (e->pending > 0 || e->waiting || (!all && e->until_ms > now)) {
+                        at = &e->next;
+                        continue;
+                }
+                *at = e->next;
+                free(e);
+                r->count--;
+        }
+}
+
+static struct entry *
+entry_find(struct resolver *r, const char *host, uint64_t now)
+{
+        struct entry **bucket = bucket_of(r, host);
+
+        sweep(r, bucket, now, false);
+        for (struct entry *e = *bucket; e; e = e->next)
+                if (strcmp(e->host, host) == 0)
+                        return e;
+        return NULL;
+}
+
+static struct entry *
+entry_make(struct resolver *r, const char *host, uint64_t now)
+{
+        struct entry **bucket = bucket_of(r, host), *e;
+
+        for (size_t i = 0; r->count >= ENTRIES_MAX && i < BUCKETS; i++)
+                sweep(r, &r->buckets[r->sweep++ % BUCKETS], now, i >= BUCKETS / 2);
+        e = r->count < ENTRIES_MAX ? calloc(1, sizeof *e) : NULL;
+        if (!e)
+                return NULL;
+        e->resolver = r;
+        e->ttl_s = KEEP_MAX_MS / 1000;
+        memcpy(e->host, host, strnlen(host, EGRESS_HOST_MAX));
+        e->next = *bucket;
+        *bucket = e;
+        r->count++;
+        return e;
+}
+
+/* IPv6 and IPv4 by turns, IPv6 first. */
+static size_t
+interleave(const struct entry *e, struct egress_address ret[RESOLVER_ADDRESSES_MAX])
+{
+        size_t count = 0;
+
+        for (size_t i = 0; i < ADDRS_EACH; i++) {
+                if (i < e->count6)
+                        ret[count++] = e->found6[i];
+                if (i < e->count4)
+                        ret[count++] = e->found4[i];
+        }
+        return count;
+}
+
+void
+resolver_cancel(struct resolver_wait *w)
+{
+        if (!w->back)
+                return;
+        *w->back = w->next;
+        if (w->next)
+                w->next->back = w->back;
+        w->back = NULL;
+        w->next = NULL;
+}
+
+static void
+tell_all(struct entry *e)
+{
+        struct egress_address all[RESOLVER_ADDRESSES_MAX];
+        size_t count = interleave(e, all);
+        int keep_ms = count > 0 ? e->ttl_s * 1000 : KEEP_FAILED_MS;
+
+        e->until_ms = loop_now_ms() + (uint64_t)(keep_ms < KEEP_MAX_MS ? keep_ms : KEEP_MAX_MS);
+        e->pending++;                          /* it stays while callbacks ask for the same again */
+        while (e->waiting) {
+                struct resolver_wait *w = e->waiting;
+
+                resolver_cancel(w);
+                w->done(w, all, count);
+        }
+        e->pending--;
+}
+
+static void
+note_ttl(struct entry *e, int ttl_s)
+{
+        if (ttl_s < e->ttl_s)
+                e->ttl_s = ttl_s < 0 ? 0 : ttl_s;
+}
+
+static void
+answered(struct entry *e)
+{
+        if (--e->pending == 0)
+                tell_all(e);
+}
+
+static void
+answered_a(void *data, int status, int timeouts, unsigned char *bytes, int len)
+{
+        struct ares_addrttl found[ADDRS_EACH];
+        struct entry *e = data;
+        int count = ADDRS_EACH;
+
+        (void)timeouts;
+        if (status == ARES_EDESTRUCTION)
+                return;
+        if (status == ARES_SUCCESS && ares_parse_a_reply(bytes, len, NULL, found, &count) == ARES_SUCCESS)
+                for (int i = 0; i < count && e->count4 < ADDRS_EACH; i++) {
+                        struct egress_address *a = &e->found4[e->count4++];
+
+                        memset(a->bytes, 0, 10);
+                        memset(a->bytes + 10, 0xff, 2);
+                        memcpy(a->bytes + 12, &found[i].ipaddr, 4);
+                        note_ttl(e, found[i].ttl);
+                }
+        answered(e);
+}
+
+static void
+answered_aaaa(void *data, int status, int timeouts, unsigned char *bytes, int len)
+{
+        struct ares_addr6ttl found[ADDRS_EACH];
+        struct entry *e = data;
+        int count = ADDRS_EACH;
+
+        (void)timeouts;
+        if (status == ARES_EDESTRUCTION)
+                return;
+        if (status == ARES_SUCCESS && ares_parse_aaaa_reply(bytes, len, NULL, found, &count) == ARES_SUCCESS)
+                for (int i = 0; i < count && e->count6 < ADDRS_EACH; i++) {
+                        memcpy(e->found6[e->count6++].bytes, &found[i].ip6addr, 16);
+                        note_ttl(e, found[i].ttl);
+                }
+        answered(e);
+}
+
+void
+resolver_ask(struct resolver *r, struct resolver_wait *w, const char *host)
+{
+        uint64_t now = loop_now_ms();
+        struct entry *e = entry_find(r, host, now);
+        bool is_new = !e;
+
+        if (is_new)
+                e = entry_make(r, host, now);
+        if (!e) {
+                w->done(w, NULL, 0);
+                return;
+        }
+        if (!is_new && e->pending == 0) {
+                struct egress_address all[RESOLVER_ADDRESSES_MAX];
+
+                w->done(w, all, interleave(e, all));
+                return;
+        }
+        w->next = e->waiting;
+        w->back = &e->waiting;
+        if (w->next)
+                w->next->back = &w->next;
+        e->waiting = w;
+        if (!is_new)
+                return;
+        e->pending = 3;                        /* one for us: an answer may come at once */
+        ares_query(r->channel, e->host, CLASS_IN, TYPE_A, answered_a, e);
+        ares_query(r->channel, e->host, CLASS_IN, TYPE_AAAA, answered_aaaa, e);
+        set_timer(r);
+        answered(e);
+}
+
+/* -- beginning and end ---------------------------------------------------------------------------------------------- */
+
+int
+resolver_new(struct loop *loop, struct resolver **ret, struct error *e)
+{
+        struct resolver *r = calloc(1, sizeof *r);
+        struct ares_options options = { .flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES, .timeout = TRY_MS, .tries = TRIES, .ndomains = 0,
+                                        .lookups = (char []){ "b" }, .sock_state_cb = socket_state };
+        int mask = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_DOMAINS | ARES_OPT_LOOKUPS | ARES_OPT_SOCK_STATE_CB, result;
+
+        if (!r)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the resolver");
+        r->loop = loop;
+        options.sock_state_cb_data = r;
+        for (size_t i = 0; i < SOCKETS_MAX; i++)
+                r->sockets[i].watch.fd = -1;
+        result = ares_library_init(ARES_LIB_INIT_ALL);
+        if (result == ARES_SUCCESS)
+                result = ares_init_options(&r->channel, &options, mask);
+        if (result != ARES_SUCCESS) {
+                free(r);
+                return fail(e, ERROR_INTERNAL, "the resolver cannot be prepared: %s", ares_strerror(result));
+        }
+        *ret = r;
+        return 0;
+}
+
+int
+resolver_use(struct resolver *r, const char *servers, struct error *e)
+{
+        int result = ares_set_servers_ports_csv(r->channel, servers);
+
+        return result == ARES_SUCCESS ? 0 : fail(e, ERROR_INVALID_ARGUMENT, "resolvers \"%.200s\": %s", servers, ares_strerror(result));
+}
+
+void
+resolver_free(struct resolver *r)
+{
+        if (!r)
+                return;
+        ares_destroy(r->channel);
+        loop_timer_remove(&r->timer);
+        for (size_t i = 0; i < BUCKETS; i++)
+                while (r->buckets[i]) {
+                        struct entry *e = r->buckets[i];
+
+                        r->buckets[i] = e->next;
+                        free(e);
+                }
+        free(r);
+}

@@ -1,0 +1,40 @@
+/*
+ * gate/resolver.h - the addresses of a name, from the resolvers of the host.
+ *
+ * c-ares asks; A and AAAA, nothing of /etc/hosts and no search list: a name in network.egress means what public DNS says of it (or the operator's own
+ * resolvers). Answers are kept for as long as they say, at most a minute, and one question serves everybody who waits for it. What an address is worth is
+ * not judged here: whoever dials does so each time.
+ */
+#ifndef CARREL_GATE_RESOLVER_H
+#define CARREL_GATE_RESOLVER_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "egress/address.h"
+#include "loop/loop.h"
+
+struct resolver;
+
+enum { RESOLVER_ADDRESSES_MAX = 16 };
+
+/* Somebody who waits; embedded in what asks. */
+struct resolver_wait {
+        void (*done)(struct resolver_wait *w, const struct egress_address *addresses, size_t count);   /* count 0: it has none, or nobody answers */
+        struct resolver_wait *next, **back;    /* the resolver's own; back NULL: waits for nothing */
+};
+
+/* Reads /etc/resolv.conf; to be made before files are closed. `ret` is ended with resolver_free(). Errors: ERROR_INTERNAL, ERROR_NO_MEMORY. */
+int resolver_new(struct loop *loop, struct resolver **ret, struct error *e);
+void resolver_free(struct resolver *r);
+
+/* Asks these instead: "address:port" and "[address]:port", comma between them. Errors: ERROR_INVALID_ARGUMENT. */
+int resolver_use(struct resolver *r, const char *servers, struct error *e);
+
+/* Asks for a canonical host name; done() comes once, perhaps before this returns. */
+void resolver_ask(struct resolver *r, struct resolver_wait *w, const char *host);
+
+/* done() will not come. Accepts one that does not wait. */
+void resolver_cancel(struct resolver_wait *w);
+
+#endif

@@ -1,0 +1,463 @@
+/*
+ * guest/exec.c - the commands of a box.
+ *
+ * Room: guest (program). Touches: processes, fd.
+ *
+ *     free --start--> starting --its pid is known--> running --it ended--> over --told, and no reaper left--> free
+ *                        \--it did not start--> over
+ *
+ * Who is our child: the command itself; or a reaper above it (WIRE_EXEC_TREE); or a function of ours (WIRE_EXEC_BUILTIN). The first is
+ * known to have started when command_start() returns, the others report. The command may also be the spare (guest/spare.h), which is known to
+ * have started by its socket. What a child says is always heard before its end.
+ */
+#include "guest/exec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "guest/files.h"
+#include "guest/reaper.h"
+#include "guest/terminal.h"
+
+enum { STDIO = 3, SIGNAL_LAST = 64 };
+
+static char *pointers[2 * COMMAND_STRINGS_MAX];
+
+void
+execs_init(struct execs *x, int control, unsigned held_max)
+{
+        x->control = control;
+        x->held_max = held_max;
+        x->reports[0] = x->reports[1] = -1;
+        spare_init(&x->spare);
+}
+
+static struct exec *
+find(struct execs *x, uint32_t number)
+{
+        for (size_t i = 0; i < x->used; i++)
+                if (x->rows[i].state != EXEC_FREE && x->rows[i].number == number)
+                        return &x->rows[i];
+        return NULL;
+}
+
+static struct exec *
+find_child(struct execs *x, pid_t child)
+{
+        for (size_t i = 0; i < x->used; i++)
+                if (x->rows[i].state != EXEC_FREE && x->rows[i].child == child)
+                        return &x->rows[i];
+        return NULL;
+}
+
+static struct exec *
+take_row(struct execs *x)
+{
+        for (size_t i = 0; i < x->used; i++)
+                if (x->rows[i].state == EXEC_FREE)
+                        return &x->rows[i];
+        return x->used < EXEC_MAX ? &x->rows[x->used++] : NULL;
+}
+
+/* -- what is to be told --------------------------------------------------------------------------------------- */
+
+static void
+note_started(struct execs *x, struct exec *e, pid_t pid)
+{
+        e->pid = pid;
+        e->state = EXEC_RUNNING;
+        e->tells_start = 1;
+        x->has_news = 1;
+        for (int number = 1; number <= SIGNAL_LAST; number++)
+                if ((e->signals >> (number - 1) & 1) != 0)
+                        (void)kill(-pid, number);
+}
+
+static void
+note_failed(struct execs *x, struct exec *e, int sys, enum wire_exec_stage stage)
+{
+        e->failed = (struct wire_exec_failed){ e->number, sys, stage };
+        e->state = EXEC_OVER;
+        e->tells_failure = 1;
+        x->has_news = 1;
+}
+
+static void
+note_ended(struct execs *x, struct exec *e, const struct wire_exec_ended *ended)
+{
+        if (e->state != EXEC_RUNNING)
+                return;
+        e->ended = *ended;
+        e->state = EXEC_OVER;
+        e->tells_end = 1;
+        x->has_news = 1;
+}
+
+static void
+drop_terminal(struct execs *x, struct exec *e)
+{
+        if (e->master < 0)
+                return;
+        (void)close(e->master);
+        e->master = -1;
+        x->held--;
+}
+
+/* 1 when told, 0 when the socket is full, -1 when nobody listens. */
+static int
+tell(const struct execs *x, uint16_t kind, const void *message, size_t len, int fd)
+{
+        int result = wire_send(x->control, kind, message, len, &fd, fd >= 0);
+
+        return result == 0 ? 1 : result == -EAGAIN ? 0 : -1;
+}
+
+static int
+tell_row(struct execs *x, struct exec *e)
+{
+        struct wire_exec_number started = { e->number, e->pid };
+        int told = 1;
+
+        if (e->tells_start && (told = tell(x, WIRE_EXEC_STARTED, &started, sizeof started, e->master)) > 0)
+                e->tells_start = 0;
+        if (told > 0 && e->tells_failure && (told = tell(x, WIRE_EXEC_FAILED, &e->failed, sizeof e->failed, -1)) > 0)
+                e->tells_failure = 0;
+        if (told > 0 && e->tells_end && (told = tell(x, WIRE_EXEC_ENDED, &e->ended, sizeof e->ended, -1)) > 0)
+                e->tells_end = 0;
+        if (told <= 0 || e->state != EXEC_OVER)
+                return told;
+        drop_terminal(x, e);
+        if (e->is_last)
+                x->is_ending = 1;
+        if (e->child == 0)
+                *e = (struct exec){ .state = EXEC_FREE, .master = -1 };
+        return told;
+}
+
+int
+execs_tell(struct execs *x)
+{
+        int told = 1;
+
+        if (x->has_refusal && (told = tell(x, WIRE_EXEC_FAILED, &x->refusal, sizeof x->refusal, -1)) > 0)
+                x->has_refusal = 0;
+        if (!x->has_news)
+                return told < 0 ? -1 : 0;
+        for (size_t i = 0; i < x->used && told > 0; i++)
+                if (x->rows[i].state != EXEC_FREE)
+                        told = tell_row(x, &x->rows[i]);
+        if (told > 0)
+                x->has_news = 0;
+        return told < 0 ? -1 : 0;
+}
+
+/* -- beginning ------------------------------------------------------------------------------------------------ */
+
+static int
+open_reports(struct execs *x)
+{
+        if (x->reports[0] >= 0)
+                return 0;
+        if (pipe2(x->reports, O_CLOEXEC) < 0)
+                return -errno;
+        return fcntl(x->reports[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+}
+
+/* Descriptors in the order of struct wire_exec; a terminal is opened here. */
+static int
+take_fds(struct execs *x, struct exec *e, struct command *c, const struct wire_message *m)
+{
+        size_t stdio = (c->head.flags & WIRE_EXEC_TTY) != 0 ? 0 : STDIO;
+        int result;
+
+        if (m->fd_count != stdio + ((c->head.flags & WIRE_EXEC_GROUP) != 0))
+                return -EPROTO;
+        if ((c->head.flags & WIRE_EXEC_GROUP) != 0)
+                c->group = m->fds[stdio];
+        if (stdio > 0) {
+                memcpy(c->stdio, m->fds, sizeof c->stdio);
+                return 0;
+        }
+        if ((c->head.flags & WIRE_EXEC_BUILTIN) != 0)
+                return -EPROTO;
+        if (x->held >= x->held_max)
+                return -EMFILE;
+        result = terminal_open(c->head.rows, c->head.columns, &e->master, &c->stdio[0]);
+        if (result < 0)
+                return result;
+        c->stdio[1] = c->stdio[2] = c->stdio[0];
+        x->held++;
+        return 0;
+}
+
+/* Executes nothing: it becomes what a command would be, and is the function instead. */
+static _Noreturn void
+run_function(const struct command *c, int pipe)
+{
+        struct report r = { .kind = WIRE_EXEC_FAILED, .exec = c->head.exec, .pid = getpid() };
+        enum wire_exec_stage stage = WIRE_STAGE_PREPARE;
+        int result = prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : command_prepare(c, pipe);
+
+        if (result == 0) {
+                stage = WIRE_STAGE_DIRECTORY;
+                result = command_enter(c->cwd);
+        }
+        if (result == 0 && !files_has(c->argv[0])) {
+                stage = WIRE_STAGE_LOOKUP;
+                result = -ENOENT;
+        }
+        if (result == 0)
+                r.kind = WIRE_EXEC_STARTED;
+        r.failed = (struct wire_exec_failed){ c->head.exec, -result, stage };
+        if (report_write(stage == WIRE_STAGE_PREPARE ? pipe : COMMAND_KEPT, &r) < 0 || result < 0)
+                _exit(255);
+        (void)close(COMMAND_KEPT);
+        _exit(files_main(c->argv));
+}
+
+static pid_t
+start_function(const struct command *c, int pipe)
+{
+        pid_t pid = fork();
+
+        if (pid == 0)
+                run_function(c, pipe);
+        return pid < 0 ? -errno : pid;
+}
+
+static int
+start(struct execs *x, struct exec *e, const struct command *c, enum wire_exec_stage *ret_stage)
+{
+        int is_apart = (c->head.flags & (WIRE_EXEC_BUILTIN | WIRE_EXEC_TREE)) != 0;
+        int result = is_apart ? open_reports(x) : 0;
+        pid_t pid;
+
+        if ((c->head.skip_resets & WIRE_RESET_SIGNALS) == 0)
+                command_freshen();
+        if (result < 0)
+                return result;
+        if ((c->head.flags & WIRE_EXEC_BUILTIN) != 0)
+                pid = start_function(c, x->reports[1]);
+        else
+                pid = is_apart ? reaper_start(c, x->reports[1]) : command_start(c, ret_stage);
+        if (pid < 0)
+                return pid;
+        e->child = pid;
+        e->has_reaper = is_apart && (c->head.flags & WIRE_EXEC_BUILTIN) == 0;
+        if (!is_apart)
+                note_started(x, e, pid);
+        return 0;
+}
+
+/* The spare becomes it where it is there; what it takes along is no longer ours. 0 or -errno. */
+static int
+start_spare(struct execs *x, struct exec *e, const struct command *c, struct wire_message *m, const char *body)
+{
+        int result = spare_pass(&x->spare, c, body, m->len);
+
+        if (result < 0)
+                return result;
+        for (size_t i = 0; i < m->fd_count; i++)
+                m->fds[i] = -1;
+        e->child = x->spare.pid;
+        return 0;
+}
+
+static void
+start_again(struct execs *x, struct exec *e)
+{
+        struct command c = { .group = -1 };
+        enum wire_exec_stage stage = WIRE_STAGE_SPAWN;
+        int result = spare_again(&x->spare, pointers, sizeof pointers / sizeof *pointers, &c);
+
+        if (result == 0)
+                result = start(x, e, &c, &stage);
+        if (result < 0)
+                note_failed(x, e, -result, stage);
+}
+
+static void
+hear_spare(struct execs *x)
+{
+        enum wire_exec_stage stage = WIRE_STAGE_SPAWN;
+        int sys = 0;
+        enum spare_word word = spare_hear(&x->spare, &sys, &stage);
+        struct exec *e = word != SPARE_QUIET ? find(x, x->spare.exec) : NULL;
+
+        if (e && word == SPARE_STARTED)
+                note_started(x, e, x->spare.pid);
+        else if (e && word == SPARE_FAILED)
+                note_failed(x, e, sys, stage);
+        else if (e) {
+                e->child = 0;
+                x->has_lost = 1;
+                return;
+        }
+        if (word != SPARE_QUIET)
+                spare_settle(&x->spare);
+}
+
+void
+execs_resume(struct execs *x)
+{
+        struct exec *e = x->has_lost ? find(x, x->spare.exec) : NULL;
+
+        if (!x->has_lost)
+                return;
+        x->has_lost = 0;
+        if (e && (e->signals >> (SIGKILL - 1) & 1) != 0)
+                note_failed(x, e, ECANCELED, WIRE_STAGE_SPAWN);        /* that is why it went */
+        else if (e)
+                start_again(x, e);
+        spare_settle(&x->spare);
+}
+
+void
+execs_spare(struct execs *x, const struct wire_message *m, const struct wire_spare *wanted)
+{
+        if (wanted->number == 0 || m->fd_count != 1 || x->has_no_spare) {
+                spare_drop(&x->spare);
+                return;
+        }
+        command_freshen();
+        spare_make(&x->spare, wanted->number, m->fds[0]);
+}
+
+static void
+refuse(struct execs *x, uint32_t number, int sys)
+{
+        x->refusal = (struct wire_exec_failed){ number, sys, WIRE_STAGE_SPAWN };
+        x->has_refusal = 1;
+}
+
+void
+execs_start(struct execs *x, struct wire_message *m, char *body)
+{
+        struct command c = { .group = -1 };
+        enum wire_exec_stage stage = WIRE_STAGE_SPAWN;
+        int result = command_read(m, body, pointers, sizeof pointers / sizeof *pointers, &c);
+        int is_new = c.head.exec != 0 && !find(x, c.head.exec), is_passed;
+        struct exec *e = is_new ? take_row(x) : NULL;
+
+        if (!e) {
+                refuse(x, c.head.exec, result < 0 ? -result : c.head.exec == 0 ? EPROTO : is_new ? EAGAIN : EEXIST);
+                explicit_bzero(body, m->len);
+                return;
+        }
+        *e = (struct exec){ .number = c.head.exec, .state = EXEC_STARTING, .master = -1, .is_last = (c.head.flags & WIRE_EXEC_LAST) != 0 };
+        c.stdio[0] = -1;
+        if (result == 0) {
+                stage = WIRE_STAGE_TERMINAL;
+                result = take_fds(x, e, &c, m);
+        }
+        is_passed = result == 0 && spare_serves(&x->spare, &c) && start_spare(x, e, &c, m, body) == 0;
+        if (result == 0 && !is_passed) {
+                stage = WIRE_STAGE_SPAWN;
+                result = start(x, e, &c, &stage);
+        }
+        if (e->master >= 0 && !is_passed)
+                (void)close(c.stdio[0]);
+        if (result < 0)
+                note_failed(x, e, -result, stage);
+        explicit_bzero(body, m->len);          /* an environment may hold secrets, and the next fork would copy them */
+}
+
+/* -- while it runs -------------------------------------------------------------------------------------------- */
+
+void
+execs_signal(struct execs *x, uint32_t exec, int number)
+{
+        struct exec *e = find(x, exec);
+
+        if (!e || number < 1 || number > SIGNAL_LAST)
+                return;
+        if (e->state == EXEC_RUNNING)
+                (void)kill(-e->pid, number);
+        else if (e->state == EXEC_STARTING)
+                e->signals |= UINT64_C(1) << (number - 1);
+}
+
+void
+execs_resize(struct execs *x, const struct wire_exec_size *size)
+{
+        struct exec *e = find(x, size->exec);
+        struct winsize window = { .ws_row = size->rows, .ws_col = size->columns };
+
+        if (e && e->master >= 0)
+                (void)ioctl(e->master, TIOCSWINSZ, &window);
+}
+
+/* -- endings -------------------------------------------------------------------------------------------------- */
+
+void
+execs_hear(struct execs *x)
+{
+        struct report r;
+
+        hear_spare(x);
+        while (x->reports[0] >= 0 && read(x->reports[0], &r, sizeof r) == (ssize_t)sizeof r) {
+                struct exec *e = find(x, r.exec);
+
+                if (!e || e->child == 0)
+                        continue;
+                if (r.kind == WIRE_EXEC_STARTED && e->state == EXEC_STARTING)
+                        note_started(x, e, r.pid);
+                else if (r.kind == WIRE_EXEC_FAILED && e->state == EXEC_STARTING)
+                        note_failed(x, e, r.failed.sys, (enum wire_exec_stage)r.failed.stage);
+                else if (r.kind == WIRE_EXEC_ENDED)
+                        note_ended(x, e, &r.ended);
+        }
+}
+
+/* A child of ours that is no command's reaper any more, or was its command. */
+static void
+note_child(struct execs *x, struct exec *e, int status, const struct rusage *usage)
+{
+        struct wire_exec_ended ended = report_ended(e->number, status, usage);
+        pid_t child = e->child;
+
+        e->child = 0;
+        e->is_dying = 0;
+        if (e->has_reaper && !(WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
+                x->has_strays = 1;             /* somebody killed it, and its tree is ours now */
+                x->stray_passes = x->stray_finds = 0;
+                x->due_ms = 0;
+        }
+        if (e->state == EXEC_STARTING && e->has_reaper && WIFSIGNALED(status)) {
+                e->signals = 0;                /* whoever has that number now, it is not meant */
+                note_started(x, e, child);     /* `kill -9 -1` may be quicker than the report that it runs: what may have begun did not fail to */
+        } else if (e->state == EXEC_STARTING)
+                note_failed(x, e, ECANCELED, WIRE_STAGE_SPAWN);
+        note_ended(x, e, &ended);
+        x->has_news = 1;                       /* the row can go */
+}
+
+void
+execs_reap(struct execs *x)
+{
+        struct rusage usage;
+        siginfo_t info = { .si_pid = 0 };
+        int status;
+
+        /* Looked at first: while it is not taken in, nobody else has its number. */
+        while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid > 0) {
+                struct exec *e = find_child(x, info.si_pid);
+
+                if (e)
+                        execs_hear(x);         /* what it told before it ended; a spare may have another follow it */
+                if (wait4(info.si_pid, &status, WNOHANG, &usage) != info.si_pid)
+                        return;
+                e = e ? find_child(x, info.si_pid) : NULL;
+                if (e)
+                        note_child(x, e, status, &usage);
+                info.si_pid = 0;
+        }
+        spare_wake(&x->spare);
+}

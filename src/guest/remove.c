@@ -1,0 +1,182 @@
+/*
+ * guest/remove.c - a name, and with it all that is below.
+ *
+ * Room: guest (program). Touches: names of the box, fd.
+ * Theory: one descriptor is open, however deep the tree: down by name without following, up by "..", and who is up there must be who
+ * was there on the way down. A directory that was emptied is looked at again, so nothing has to be remembered but that.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "guest/files_parts.h"
+#include "guest/way.h"
+
+enum { DEPTH_MAX = 16384, LIST_LEN = 32 * 1024 };
+
+struct here { dev_t device; ino_t inode; };
+
+/* Touched as deep as a tree goes. */
+static struct here above[DEPTH_MAX];
+static _Alignas(8) char list[LIST_LEN];
+
+/* Moves *fd to another directory; tells which it is. */
+static int
+move_to(int *fd, const char *name, struct here *ret)
+{
+        int next = openat(*fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        struct stat st;
+
+        if (next < 0)
+                return errno;
+        (void)close(*fd);
+        *fd = next;
+        if (fstat(next, &st) < 0)
+                return errno;
+        *ret = (struct here){ st.st_dev, st.st_ino };
+        return way_is_proc(next) ? EACCES : 0;
+}
+
+/* Removes one name that is no directory with something in it; ENOTEMPTY for that one. */
+static int
+remove_name(int dir, const char *name)
+{
+        if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+                return 0;
+        if (errno != EISDIR && errno != EPERM)
+                return errno;
+        if (unlinkat(dir, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+                return 0;
+        return errno == EEXIST ? ENOTEMPTY : errno == ENOTDIR ? EPERM : errno;
+}
+
+/* Removes what can be removed at once. 0: it is empty; ENOTEMPTY: *ret is a directory to be emptied; else why not. */
+static int
+clear(int dir, const char **ret)
+{
+        for (;;) {
+                long len, at = 0;
+                unsigned removed = 0;
+
+                if (lseek(dir, 0, SEEK_SET) < 0)
+                        return errno;
+                while ((len = files_dirents(dir, list, sizeof list)) > 0)
+                        for (at = 0; at < len;) {
+                                const struct files_dirent *e = (const void *)(list + at);
+                                int sys;
+
+                                at += e->len;
+                                if (files_is_dots(e->name))
+                                        continue;
+                                *ret = e->name;
+                                sys = remove_name(dir, e->name);
+                                if (sys != 0)
+                                        return sys;
+                                removed++;
+                        }
+                if (len < 0)
+                        return (int)-len;
+                if (removed == 0)              /* a look from the beginning found nothing */
+                        return 0;
+        }
+}
+
+static int
+go_down(int *fd, const char *name, unsigned *depth, struct here *here)
+{
+        int sys;
+
+        if (*depth == DEPTH_MAX)
+                return ENAMETOOLONG;
+        above[*depth] = *here;
+        sys = move_to(fd, name, here);
+        if (sys == ENOENT || sys == ENOTDIR || sys == ELOOP)
+                return 0;                      /* gone or another meanwhile: we are where we were, and look again */
+        *depth += sys == 0;
+        return sys;
+}
+
+static int
+go_up(int *fd, unsigned *depth, struct here *here)
+{
+        struct here was = above[--*depth];
+        int sys = move_to(fd, "..", here);
+
+        if (sys == 0 && (here->device != was.device || here->inode != was.inode))
+                return ESTALE;                 /* somebody moved the directory we were in */
+        return sys;
+}
+
+static int
+remove_below(int *fd, struct here *here)
+{
+        unsigned depth = 0;
+
+        for (;;) {
+                const char *name = "";
+                int sys = clear(*fd, &name);
+
+                if (sys == ENOTEMPTY)
+                        sys = go_down(fd, name, &depth, here);
+                else if (sys == 0 && depth == 0)
+                        return 0;
+                else if (sys == 0)
+                        sys = go_up(fd, &depth, here);
+                if (sys != 0)
+                        return sys;
+        }
+}
+
+static int
+empty(const struct way *w)
+{
+        struct here here;
+        int fd = openat(w->dir, ".", O_PATH | O_CLOEXEC);
+        int sys;
+
+        if (fd < 0)
+                return errno;
+        sys = move_to(&fd, w->name, &here);
+        if (sys == 0)
+                sys = remove_below(&fd, &here);
+        (void)close(fd);
+        if (sys == 0 && unlinkat(w->dir, w->name, AT_REMOVEDIR) < 0)
+                sys = errno;
+        return sys;
+}
+
+static int
+remove_at(const struct way *w, int is_recursive)
+{
+        struct stat st;
+
+        if (fstatat(w->dir, w->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return errno;
+        if (files_is_dots(w->name))
+                return EINVAL;
+        if (!S_ISDIR(st.st_mode))
+                return w->wants_directory ? ENOTDIR : unlinkat(w->dir, w->name, 0) < 0 ? errno : 0;
+        if (unlinkat(w->dir, w->name, AT_REMOVEDIR) == 0)
+                return 0;
+        if (!is_recursive || (errno != ENOTEMPTY && errno != EEXIST))
+                return errno == EEXIST ? ENOTEMPTY : errno;
+        return empty(w);
+}
+
+int
+files_remove(char *const *argv, struct files_io *io)
+{
+        uint64_t is_recursive;
+        struct way w;
+        int sys;
+
+        if (files_number(argv[2], 1, &is_recursive) != 0)
+                return EINVAL;
+        sys = way_open(argv[1], 0, &w);
+        if (sys != 0)
+                return sys;
+        sys = remove_at(&w, is_recursive != 0);
+        way_fini(&w);
+        return sys;
+}

@@ -1,0 +1,278 @@
+/*
+ * guest/spare.c - one child that is ready ahead.
+ *
+ * Room: guest (program). Touches: processes, fd, memory of its own.
+ *
+ *     none --spare_make()--> waiting --spare_pass()--> becoming --its socket closes--> started, failed or lost --spare_settle()--> none
+ *                               \--dropped, or somebody killed it--> none
+ *
+ * Theory: what the spare came to stands in a page that it shares with pid 1, and its socket, which closes when a program is
+ * executed as it does at any end, says when to look. Only between its last word (`has_begun`) and the execution itself is a
+ * command that somebody killed the same as one that ran and was killed: that is what it is told as.
+ * It has the payload's uid, so it may be stopped and killed by it: it is woken when told, and whenever it stops while it becomes a command
+ * (pid 1 hears of that as of an end); one that died is found out by its socket. Signals that came while it waited were not
+ * meant for the command, and are forgotten. It is a fork of pid 1 and not dumpable, holds 0, 1, 2 and its socket, and no message that pid 1
+ * has seen: those are wiped before anything forks, and what is kept lies in memory that no fork gets.
+ */
+#include "guest/spare.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "guest/files.h"
+
+enum { GROUP = COMMAND_KEPT + 1, HIGH = 10, SMALL = 4096 };
+
+struct spare_mark {
+        volatile int32_t sys;          /* why not, 0: nothing is wrong */
+        volatile uint32_t stage;
+        volatile uint32_t has_begun;   /* nothing is left to do but to execute */
+};
+
+/* -- the spare itself ---------------------------------------------------------------------------------------------- */
+
+static _Alignas(8) char message[WIRE_BODY_MAX];        /* touched in the spare only */
+static char *pointers[2 * COMMAND_STRINGS_MAX];
+
+/* Nothing but 0, 1, 2, the socket and, for a moment, the group. */
+static int
+keep_only(int socket, int group)
+{
+        int high_socket = fcntl(socket, F_DUPFD, HIGH), high_group = fcntl(group, F_DUPFD, HIGH);
+
+        if (high_socket < 0 || high_group < 0)
+                return -errno;
+        if (dup3(high_socket, COMMAND_KEPT, O_CLOEXEC) < 0 || dup3(high_group, GROUP, O_CLOEXEC) < 0)
+                return -errno;
+        command_close_from(GROUP + 1);
+        return 0;
+}
+
+static void
+forget_signals(void)
+{
+        struct sigaction ignored = { .sa_handler = SIG_IGN }, standard = { .sa_handler = SIG_DFL };
+        sigset_t pending;
+
+        if (sigpending(&pending) < 0)
+                return;
+        for (int number = 1; number < NSIG; number++)
+                if (sigismember(&pending, number) == 1) {
+                        (void)sigaction(number, &ignored, NULL);       /* what waits is dropped */
+                        (void)sigaction(number, &standard, NULL);
+                }
+}
+
+static _Noreturn void
+fail(struct spare_mark *mark, int sys, enum wire_exec_stage stage)
+{
+        mark->stage = stage;
+        mark->sys = sys;
+        _exit(127);
+}
+
+static _Noreturn void
+become(const struct command *c, struct spare_mark *mark)
+{
+        int result = command_dress(c, COMMAND_KEPT);
+
+        if (result < 0)
+                fail(mark, -result, WIRE_STAGE_PREPARE);
+        result = command_enter(c->cwd);
+        if (result < 0)
+                fail(mark, -result, WIRE_STAGE_DIRECTORY);
+        if ((c->head.flags & WIRE_EXEC_BUILTIN) == 0) {
+                mark->has_begun = 1;
+                fail(mark, -command_execute(c), WIRE_STAGE_LOOKUP);
+        }
+        if (!files_has(c->argv[0]))
+                fail(mark, ENOENT, WIRE_STAGE_LOOKUP);
+        mark->has_begun = 1;
+        (void)munmap(mark, sizeof *mark);
+        (void)close(COMMAND_KEPT);
+        _exit(files_main(c->argv));
+}
+
+static _Noreturn void
+serve(int socket, int group, struct spare_mark *mark)
+{
+        struct command c = { .group = -1 };
+        struct wire_message m;
+        sigset_t all;
+
+        (void)sigfillset(&all);
+        (void)sigprocmask(SIG_SETMASK, &all, NULL);     /* `kill -TERM -1` is the payload's way to tidy up, and not meant for us */
+        if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || keep_only(socket, group) < 0)
+                _exit(1);
+        if (write(GROUP, "0", 1) != 1 || setsid() < 0)
+                _exit(1);
+        (void)close(GROUP);
+        if (wire_receive(COMMAND_KEPT, 1, &m, message, sizeof message) != 1)
+                _exit(0);
+        if (command_read(&m, message, pointers, sizeof pointers / sizeof *pointers, &c) < 0 || m.fd_count != sizeof c.stdio / sizeof *c.stdio)
+                _exit(1);
+        memcpy(c.stdio, m.fds, sizeof c.stdio);
+        forget_signals();
+        become(&c, mark);
+}
+
+/* -- pid 1 --------------------------------------------------------------------------------------------------------- */
+
+void
+spare_init(struct spare *s)
+{
+        s->socket = s->group = -1;
+        for (size_t i = 0; i < sizeof s->stdio / sizeof *s->stdio; i++)
+                s->stdio[i] = -1;
+}
+
+static int
+open_memory(struct spare *s)
+{
+        if (!s->mark) {
+                void *shared = mmap(NULL, sizeof *s->mark, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+                if (shared == MAP_FAILED)
+                        return -errno;
+                s->mark = shared;
+        }
+        if (!s->kept) {
+                void *own = mmap(NULL, WIRE_BODY_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+                if (own == MAP_FAILED)
+                        return -errno;
+                s->kept = own;
+        }
+        return madvise(s->kept, WIRE_BODY_MAX, MADV_DONTFORK) < 0 ? -errno : 0;
+}
+
+void
+spare_drop(struct spare *s)
+{
+        if (s->exec != 0)
+                return;
+        if (s->socket >= 0)
+                (void)close(s->socket);
+        s->socket = -1;
+        s->number = 0;
+}
+
+void
+spare_make(struct spare *s, uint32_t number, int group)
+{
+        int pair[2];
+        pid_t pid;
+
+        spare_drop(s);
+        if (s->exec != 0 || open_memory(s) < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return;
+        (void)fcntl(pair[0], F_SETFL, O_NONBLOCK);     /* pid 1 waits for nobody */
+        *s->mark = (struct spare_mark){ .sys = 0 };
+        (void)madvise(s->mark, sizeof *s->mark, MADV_DOFORK);
+        pid = fork();
+        if (pid == 0)
+                serve(pair[1], group, s->mark);
+        (void)madvise(s->mark, sizeof *s->mark, MADV_DONTFORK);
+        (void)close(pair[1]);
+        s->socket = pair[0];
+        s->pid = pid;
+        s->number = number;
+        if (pid < 0)
+                spare_drop(s);
+}
+
+int
+spare_serves(const struct spare *s, const struct command *c)
+{
+        return s->socket >= 0 && s->exec == 0 && c->head.spare != 0 && c->head.spare == s->number && (c->head.flags & WIRE_EXEC_TREE) == 0 &&
+               c->head.skip_resets == 0;
+}
+
+int
+spare_pass(struct spare *s, const struct command *c, const char *body, size_t len)
+{
+        int result;
+
+        (void)kill(s->pid, SIGCONT);
+        result = wire_send(s->socket, WIRE_EXEC, body, len, c->stdio, sizeof c->stdio / sizeof *c->stdio);
+        if (result < 0) {
+                spare_drop(s);
+                return result;
+        }
+        s->number = 0;
+        s->exec = c->head.exec;
+        memcpy(s->kept, body, len);
+        s->kept_len = len;
+        memcpy(s->stdio, c->stdio, sizeof s->stdio);
+        s->group = c->group;
+        return 0;
+}
+
+enum spare_word
+spare_hear(struct spare *s, int *ret_sys, enum wire_exec_stage *ret_stage)
+{
+        char nothing;
+
+        if (s->socket < 0 || (recv(s->socket, &nothing, sizeof nothing, MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EINTR)))
+                return SPARE_QUIET;
+        (void)close(s->socket);
+        s->socket = -1;
+        s->number = 0;
+        if (s->exec == 0)
+                return SPARE_QUIET;
+        *ret_sys = s->mark->sys;
+        *ret_stage = (enum wire_exec_stage)s->mark->stage;
+        return s->mark->sys != 0 ? SPARE_FAILED : s->mark->has_begun ? SPARE_STARTED : SPARE_LOST;
+}
+
+int
+spare_again(struct spare *s, char **room_for, size_t room, struct command *ret)
+{
+        struct wire_message m = { .kind = WIRE_EXEC, .len = s->kept_len };
+        int result = command_read(&m, s->kept, room_for, room, ret);
+
+        memcpy(ret->stdio, s->stdio, sizeof ret->stdio);
+        ret->group = s->group;
+        if (result == 0 && madvise(s->kept, WIRE_BODY_MAX, MADV_DOFORK) < 0)   /* a function is a fork, and reads its words there */
+                result = -errno;
+        return result;
+}
+
+static void
+close_own(int *fd)
+{
+        if (*fd >= 0)
+                (void)close(*fd);
+        *fd = -1;
+}
+
+void
+spare_settle(struct spare *s)
+{
+        explicit_bzero(s->kept, s->kept_len);  /* an environment may hold secrets */
+        if (s->kept_len > SMALL)
+                (void)madvise(s->kept, WIRE_BODY_MAX, MADV_DONTNEED);
+        s->kept_len = 0;
+        s->exec = 0;
+        if (s->stdio[1] == s->stdio[0])        /* a terminal */
+                s->stdio[1] = s->stdio[2] = -1;
+        for (size_t i = 0; i < sizeof s->stdio / sizeof *s->stdio; i++)
+                close_own(&s->stdio[i]);
+        close_own(&s->group);
+}
+
+void
+spare_wake(const struct spare *s)
+{
+        siginfo_t info = { .si_pid = 0 };
+
+        if (s->exec != 0 && waitid(P_PID, (id_t)s->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == s->pid)
+                (void)kill(s->pid, SIGCONT);
+}

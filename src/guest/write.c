@@ -1,0 +1,267 @@
+/*
+ * guest/write.c - a batch of files, each replaced as a whole.
+ *
+ * Room: guest (program). Touches: names of the box, fd.
+ *
+ *     every file: name resolved, ways made, bytes beside their place, synced --> every file: renamed to its place --> directories synced
+ *       any failure, or an end of input too early: what lies beside is removed, nothing was changed
+ *
+ * Theory: a reader of a place sees the old file or the new one. A link at the end of a name is followed before, so that the link stays
+ * and its target is replaced, as when the payload writes through it. What is no regular file is never replaced.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "guest/files_parts.h"
+#include "guest/way.h"
+
+enum { PIECE = 64 * 1024, NEW_MODE = 0644, MODE_MASK = 0777, TRIES = 8 };
+
+/* One file whose bytes lie beside its place. */
+struct put {
+        int dir;                       /* index into dirs */
+        char temp[FILES_TEMP_LEN];     /* "" once it has its name */
+        char name[WAY_NAME_MAX + 1];
+};
+
+/* Directories are held open once each: a batch of many files mostly has few of them. */
+static struct { int fd; dev_t device; ino_t inode; } dirs[FILE_BATCH_MAX];
+static struct put batch[FILE_BATCH_MAX];
+static int dir_count, put_count;
+static char failed[FILE_PATH_MAX + 1];
+
+/* -- taking in ------------------------------------------------------------------------------------------------ */
+
+/* Exactly so many bytes; an end before is ECANCELED. */
+static int
+take(int fd, void *bytes, size_t len)
+{
+        char *at = bytes;
+
+        while (len > 0) {
+                ssize_t got = read(fd, at, len);
+
+                if (got < 0 && errno == EINTR)
+                        continue;
+                if (got <= 0)
+                        return got < 0 ? errno : ECANCELED;
+                at += got;
+                len -= (size_t)got;
+        }
+        return 0;
+}
+
+static int
+take_content(int from, int to, uint64_t len)
+{
+        static char piece[PIECE];
+        int sys = 0;
+
+        while (sys == 0 && len > 0) {
+                size_t part = len < sizeof piece ? (size_t)len : sizeof piece;
+
+                sys = take(from, piece, part);
+                if (sys == 0)
+                        sys = files_put(to, piece, part);
+                len -= part;
+        }
+        return sys;
+}
+
+/* -- one file ------------------------------------------------------------------------------------------------- */
+
+/* Takes the way's directory: keeps it, or the same that is kept already. */
+static int
+keep_directory(struct way *w, int *ret)
+{
+        struct stat st;
+
+        if (fstat(w->dir, &st) < 0)
+                return errno;
+        for (int i = dir_count - 1; i >= 0; i--)
+                if (dirs[i].device == st.st_dev && dirs[i].inode == st.st_ino) {
+                        *ret = i;
+                        return 0;
+                }
+        dirs[dir_count].fd = w->dir;
+        dirs[dir_count].device = st.st_dev;
+        dirs[dir_count].inode = st.st_ino;
+        *ret = dir_count++;
+        w->dir = -1;
+        return 0;
+}
+
+/* What is there now decides whether it may be replaced, and the mode where none was asked for. */
+static int
+judge_place(const struct way *w, const struct file_put *head, mode_t *ret_mode)
+{
+        struct stat st;
+
+        *ret_mode = (head->flags & FILE_PUT_MODE) != 0 ? (mode_t)(head->mode & MODE_MASK) : NEW_MODE;
+        if (files_is_dots(w->name))
+                return EISDIR;
+        if (fstatat(w->dir, w->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return errno != ENOENT ? errno : w->wants_directory ? EISDIR : 0;
+        if (!S_ISREG(st.st_mode))
+                return S_ISDIR(st.st_mode) ? EISDIR : S_ISLNK(st.st_mode) ? ELOOP : ENXIO;
+        if (w->wants_directory)
+                return ENOTDIR;
+        if (faccessat(w->dir, w->name, W_OK, 0) < 0)
+                return errno;
+        if ((head->flags & FILE_PUT_MODE) == 0)
+                *ret_mode = st.st_mode & MODE_MASK;
+        return 0;
+}
+
+static int
+open_beside(struct put *p, int *ret)
+{
+        for (int i = 0; i < TRIES; i++) {
+                int sys = files_temp_name(p->temp);
+
+                if (sys != 0) {
+                        p->temp[0] = '\0';
+                        return sys;
+                }
+                *ret = openat(dirs[p->dir].fd, p->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0600);
+                if (*ret >= 0)
+                        return 0;
+                if (errno != EEXIST)
+                        break;
+        }
+        p->temp[0] = '\0';
+        return errno;
+}
+
+static int
+write_beside(int in, const struct file_put *head, struct put *p, mode_t mode)
+{
+        int fd = -1;
+        int sys = open_beside(p, &fd);
+
+        if (sys != 0)
+                return sys;
+        sys = take_content(in, fd, head->len);
+        if (sys == 0 && fchmod(fd, mode) < 0)
+                sys = errno;
+        if (sys == 0 && fsync(fd) < 0)
+                sys = errno;
+        if (close(fd) < 0 && sys == 0)
+                sys = errno;
+        return sys;
+}
+
+static int
+put_one(int in, const struct file_put *head)
+{
+        struct put *p = &batch[put_count];
+        struct way w;
+        mode_t mode;
+        int sys = way_open(failed, WAY_FOLLOW | WAY_MAKE, &w);
+
+        if (sys != 0)
+                return sys;
+        p->temp[0] = '\0';
+        sys = judge_place(&w, head, &mode);
+        if (sys == 0) {
+                memcpy(p->name, w.name, sizeof p->name);
+                sys = keep_directory(&w, &p->dir);
+        }
+        way_fini(&w);
+        if (sys != 0)
+                return sys;
+        put_count++;
+        return write_beside(in, head, p, mode);
+}
+
+/* -- the batch ------------------------------------------------------------------------------------------------ */
+
+/* 1: a file was written beside its place; 0: that was all; or a negative errno value. */
+static int
+take_one(int in)
+{
+        struct file_put head;
+        int sys = take(in, &head, sizeof head);
+
+        if (sys != 0)
+                return -sys;
+        if ((head.flags & ~(uint32_t)FILE_PUT_MODE) != 0 || head.pad != 0)
+                return -EINVAL;                /* it means what we do not know */
+        if (head.path_len == 0)
+                return 0;
+        if (head.path_len > FILE_PATH_MAX)
+                return -ENAMETOOLONG;
+        if (put_count == FILE_BATCH_MAX)
+                return -E2BIG;
+        sys = take(in, failed, head.path_len);
+        failed[sys == 0 ? head.path_len : 0] = '\0';
+        if (sys == 0 && strlen(failed) != head.path_len)
+                sys = EINVAL;                  /* a NUL is part of no name */
+        if (sys == 0)
+                sys = put_one(in, &head);
+        return sys != 0 ? -sys : 1;
+}
+
+static int
+put_in_place(void)
+{
+        for (int i = 0; i < put_count; i++) {
+                struct put *p = &batch[i];
+
+                if (renameat(dirs[p->dir].fd, p->temp, dirs[p->dir].fd, p->name) < 0) {
+                        int sys = errno;
+
+                        memcpy(failed, p->name, sizeof p->name);
+                        return sys;
+                }
+                p->temp[0] = '\0';
+        }
+        return 0;
+}
+
+/* An O_PATH descriptor cannot be synced. A directory that may not be read is as synced as its owner wants it. */
+static int
+sync_directories(void)
+{
+        for (int i = 0; i < dir_count; i++) {
+                int fd = openat(dirs[i].fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                int sys = fd >= 0 && fsync(fd) < 0 && errno != EINVAL ? errno : 0;
+
+                if (fd >= 0)
+                        (void)close(fd);
+                if (sys != 0)
+                        return sys;
+        }
+        return 0;
+}
+
+static void
+tidy_up(void)
+{
+        for (int i = 0; i < put_count; i++)
+                if (batch[i].temp[0] != '\0')
+                        (void)unlinkat(dirs[batch[i].dir].fd, batch[i].temp, 0);
+        for (int i = 0; i < dir_count; i++)
+                (void)close(dirs[i].fd);
+}
+
+int
+files_write(char *const *argv, struct files_io *io)
+{
+        int got, sys;
+
+        dir_count = put_count = 0;
+        failed[0] = '\0';
+        io->failed = failed;
+        do
+                got = take_one(io->in);
+        while (got > 0);
+        sys = got < 0 ? -got : put_in_place();
+        if (sys == 0)
+                sys = sync_directories();
+        tidy_up();
+        return sys;
+}

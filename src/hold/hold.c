@@ -1,0 +1,438 @@
+/*
+ * hold/hold.c - what of a wall outlives its gate.
+ *
+ * Room: hold (words). Touches: mem, fd.
+ * Theory: a gate may ask for what it had asked for before it was killed, so each answer is the same however often it is asked: a pair of listeners that is
+ * held already is handed out again, a name that is known is told again. What does not find room is refused to the gate, never dropped unsaid.
+ */
+#include "hold/hold.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { ROOM = 1024, AT_ONCE = 64 };
+
+void
+hold_init(struct hold *h, int (*ask)(void *data, const struct wire_wall_listen *wanted), uint32_t (*find_exec)(void *data, const struct wire_wall_denied *d), void *data)
+{
+        memset(h, 0, sizeof *h);
+        h->link = -1;
+        h->ask = ask;
+        h->find_exec = find_exec;
+        h->data = data;
+}
+
+int
+hold_take(struct hold *h, struct wire_message *m, const void *body)
+{
+        const struct wall_listener *listeners = body;
+        size_t count = m->len / sizeof *listeners;
+
+        if (count > 0 && listeners[count - 1].port == 0) {
+                h->is_routed = true;
+                h->stock = listeners[--count].index;
+        }
+        if (h->socket_count > 0 || m->len % sizeof *listeners != 0 || count > WALL_PORTS_MAX || m->fd_count != WALL_FIXED + count)
+                return -EPROTO;
+        for (size_t i = 0; i < count; i++)
+                h->ports[i] = listeners[i].port;
+        for (size_t i = 0; i < m->fd_count; i++) {
+                h->sockets[i] = m->fds[i];
+                m->fds[i] = -1;
+        }
+        h->socket_count = m->fd_count;
+        return 0;
+}
+
+/* -- the link --------------------------------------------------------------------------------------------------- */
+
+void
+hold_unlink(struct hold *h)
+{
+        if (h->link >= 0)
+                (void)close(h->link);
+        h->link = -1;
+        for (size_t i = 0; i < HOLD_WAITING_MAX; i++)
+                h->waiting[i].is_told = true;          /* whoever asked is gone: the answer is kept, and nobody is told */
+}
+
+static size_t
+list_listeners(const struct hold *h, int *fds, struct wall_listener *listeners)
+{
+        size_t count = 0;
+
+        for (size_t i = WALL_FIXED; i < h->socket_count; i++)
+                listeners[count++] = (struct wall_listener){ .port = h->ports[i - WALL_FIXED] };
+        memcpy(fds, h->sockets, h->socket_count * sizeof *fds);
+        for (size_t i = 0; i < h->pair_count; i++)
+                for (size_t family = 0; family < 2 && h->pairs[i].fds[family] >= 0; family++) {
+                        fds[WALL_FIXED + count] = h->pairs[i].fds[family];
+                        listeners[count++] = (struct wall_listener){ .port = h->pairs[i].port, .index = h->pairs[i].index };
+                }
+        return count;
+}
+
+int
+hold_link(struct hold *h, int fds[HOLD_FDS_MAX + 1], size_t *ret_fd_count, struct wall_listener listeners[HOLD_LISTENERS_MAX], size_t *ret_listener_count)
+{
+        int pair[2];
+
+        if (h->socket_count == 0)
+                return -ENOENT;
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+                return -errno;
+        hold_unlink(h);
+        h->link = pair[0];
+        h->told = 0;
+        h->is_begun = false;
+        fds[0] = pair[1];
+        *ret_listener_count = list_listeners(h, fds + 1, listeners);
+        *ret_fd_count = 1 + WALL_FIXED + *ret_listener_count;
+        return 0;
+}
+
+/* -- names ------------------------------------------------------------------------------------------------------ */
+
+static struct hold_name *
+find_name(struct hold *h, uint32_t index)
+{
+        for (size_t i = 0; i < h->name_count; i++)
+                if (h->names[i].index == index)
+                        return &h->names[i];
+        return NULL;
+}
+
+/* A row for a new name: the oldest retired one's when there are too many. NULL: none. */
+static struct hold_name *
+take_row(struct hold *h)
+{
+        struct hold_name *more;
+
+        if (h->name_count == HOLD_NAMES_MAX) {
+                for (size_t i = 0; i < h->name_count; i++)
+                        if (h->names[i].is_retired) {
+                                free(h->names[i].host);
+                                memmove(&h->names[i], &h->names[i + 1], (h->name_count - i - 1) * sizeof *h->names);
+                                h->name_count--;
+                                h->told -= i < h->told;
+                                break;
+                        }
+        }
+        if (h->name_count == HOLD_NAMES_MAX)
+                return NULL;
+        if (h->name_count == h->name_room) {
+                size_t room = h->name_room > 0 ? 2 * h->name_room : 16;
+
+                more = realloc(h->names, room * sizeof *more);
+                if (!more)
+                        return NULL;
+                h->names = more;
+                h->name_room = room;
+        }
+        h->names[h->name_count] = (struct hold_name){ .index = 0 };
+        return &h->names[h->name_count++];
+}
+
+static void
+close_pair(const struct hold_pair *p)
+{
+        for (size_t family = 0; family < 2; family++)
+                if (p->fds[family] >= 0)
+                        (void)close(p->fds[family]);
+}
+
+static void
+close_pairs(struct hold *h, uint32_t index)
+{
+        for (size_t i = h->pair_count; i-- > 0;) {
+                if (h->pairs[i].index != index)
+                        continue;
+                close_pair(&h->pairs[i]);
+                h->pairs[i] = h->pairs[--h->pair_count];
+        }
+}
+
+/* 0, or -1: a name that could not be kept would stand for another one day, so the gate that told it is let go. */
+static int
+named(struct hold *h, const struct wire_wall_named *n)
+{
+        struct hold_name *row = find_name(h, n->index);
+        bool was_told = h->is_begun;
+        char *host;
+
+        if (n->is_retired && n->host[0] == '\0') {            /* whose address it was stays known: the next gate is told as well */
+                if (row)
+                        row->is_retired = true;
+                close_pairs(h, n->index);
+                return 0;
+        }
+        host = strdup(n->host);
+
+        if (!row && host)
+                row = take_row(h);
+        if (!row || !host) {
+                free(host);
+                return -1;
+        }
+        free(row->host);
+        *row = (struct hold_name){ n->index, n->is_retired != 0, host };
+        if (row->is_retired)
+                close_pairs(h, n->index);
+        if (was_told)                          /* lint: the row owns the host now */
+                h->told = h->name_count;       /* it was the gate itself that told us */
+        return 0;
+}
+
+/* -1: the gate is gone. */
+static int
+tell_names(struct hold *h)
+{
+        while (!h->is_begun) {
+                struct wire_wall_named n = { .index = 0 };
+                int result;
+
+                if (h->told == h->name_count) {
+                        result = wire_send(h->link, WIRE_WALL_BEGIN, NULL, 0, NULL, 0);
+                } else {
+                        n.index = h->names[h->told].index;
+                        n.is_retired = h->names[h->told].is_retired;
+                        memcpy(n.host, h->names[h->told].host, strlen(h->names[h->told].host) + 1);
+                        result = wire_send(h->link, WIRE_WALL_NAMED, &n, sizeof n, NULL, 0);
+                }
+                if (result < 0)
+                        return result == -EAGAIN ? 0 : -1;
+                if (h->told == h->name_count)
+                        h->is_begun = true;
+                else
+                        h->told++;
+        }
+        return 0;
+}
+
+/* -- listeners -------------------------------------------------------------------------------------------------- */
+
+static int
+answer(struct hold *h, uint32_t request, int sys, const int *fds)
+{
+        const struct wire_wall_listened told = { request, sys };
+        int result = wire_send(h->link, WIRE_WALL_LISTENED, &told, sizeof told, fds, sys != 0 || !fds ? 0 : fds[1] < 0 ? 1 : 2);
+
+        return result < 0 && result != -EAGAIN ? -1 : 0;       /* untold, it is asked for again */
+}
+
+static int
+listen_for(struct hold *h, const struct wire_wall_listen *wanted)
+{
+        const uint32_t index = h->is_routed ? 0 : wanted->index;
+        struct hold_waiting *row = NULL;
+        uint32_t asked = 0;
+        int result;
+
+        for (size_t i = 0; i < h->pair_count; i++)
+                if (h->pairs[i].index == index && h->pairs[i].port == wanted->port)
+                        return answer(h, wanted->request, 0, h->pairs[i].fds);
+        for (size_t i = 0; i < HOLD_WAITING_MAX; i++) {
+                if (h->waiting[i].number == 0)
+                        row = &h->waiting[i];
+                else if (h->waiting[i].index == index && h->waiting[i].port == wanted->port)
+                        asked = h->waiting[i].number;
+        }
+        if (!row)
+                return answer(h, wanted->request, EAGAIN, NULL);
+        if (asked != 0) {                              /* one answer serves both */
+                *row = (struct hold_waiting){ asked, wanted->request, index, wanted->port, false };
+                return 0;
+        }
+        if (h->pair_count == HOLD_PAIRS_MAX)
+                return answer(h, wanted->request, ENFILE, NULL);
+        if (++h->last_number == 0)
+                h->last_number = 1;
+        result = h->ask(h->data, &(struct wire_wall_listen){ .request = h->last_number, .index = index, .port = wanted->port });
+        if (result < 0)
+                return answer(h, wanted->request, -result, NULL);
+        *row = (struct hold_waiting){ h->last_number, wanted->request, index, wanted->port, false };
+        return 0;
+}
+
+uint32_t
+hold_stock(const struct hold *h)
+{
+        uint32_t taken = 0;
+
+        for (size_t i = 0; i < h->pair_count; i++)
+                taken += h->pairs[i].index == 0;
+        return h->stock > taken ? h->stock - taken : 0;
+}
+
+/* A listener at every address is no name's. */
+static bool
+is_named(struct hold *h, uint32_t index)
+{
+        const struct hold_name *n = find_name(h, index);
+
+        return index == 0 || (n && !n->is_retired);
+}
+
+static void
+pass_on(struct hold *h, struct hold_waiting *row, int sys, const int *fds)
+{
+        if (h->link >= 0 && !row->is_told)
+                (void)answer(h, row->request, sys, fds);
+        *row = (struct hold_waiting){ .number = 0 };
+}
+
+void
+hold_listened(struct hold *h, struct wire_message *m, const struct wire_wall_listened *got)
+{
+        struct hold_waiting *row = NULL;
+        const int *fds = NULL;
+        int sys = got->sys;
+
+        for (size_t i = 0; i < HOLD_WAITING_MAX && got->request != 0 && !row; i++)
+                row = h->waiting[i].number == got->request ? &h->waiting[i] : NULL;
+        if (!row)
+                return;
+        if (sys == 0 && m->fd_count != (row->index == 0 ? 1 : 2))
+                sys = m->fd_count == 0 ? EMFILE : EPROTO;
+        if (sys == 0 && (h->pair_count == HOLD_PAIRS_MAX || !is_named(h, row->index)))
+                sys = ENFILE;
+        if (sys == 0) {
+                h->pairs[h->pair_count] = (struct hold_pair){ row->index, row->port, { m->fds[0], row->index == 0 ? -1 : m->fds[1] } };
+                fds = h->pairs[h->pair_count++].fds;
+                m->fd_count = 0;               /* they are held now */
+        }
+        for (size_t i = 0; i < HOLD_WAITING_MAX; i++)
+                if (h->waiting[i].number == got->request)
+                        pass_on(h, &h->waiting[i], sys, fds);
+}
+
+/* -- what was refused ------------------------------------------------------------------------------------------- */
+
+static bool
+is_same(const struct wire_wall_denied *a, const struct wire_wall_denied *b)
+{
+        return a->reason == b->reason && a->port == b->port && a->cgroup == b->cgroup && memcmp(a->address, b->address, sizeof a->address) == 0 &&
+               strcmp(a->host, b->host) == 0 && strcmp(a->other, b->other) == 0;
+}
+
+/* People and agents read it: what the payload sent as a name drives no terminal. */
+static void
+make_plain(char *text)
+{
+        for (; *text != '\0'; text++)
+                if (*text <= ' ' || *text > '~')
+                        *text = '?';
+}
+
+/* What the gate counted on, and tells when its exec may be gone: it bears the moment of the first. */
+static bool
+is_late(const struct hold_denial *last, uint32_t exec, const struct wire_wall_denied *d)
+{
+        return exec == 0 && d->at_ms <= last->d.at_ms;
+}
+
+static void
+denied(struct hold *h, struct wire_wall_denied *d)
+{
+        struct hold_denial *last = h->denied > 0 ? &h->denials[(h->denied - 1) % HOLD_DENIALS_MAX] : NULL;
+        uint32_t exec = h->find_exec ? h->find_exec(h->data, d) : 0;
+
+        make_plain(d->host);
+        make_plain(d->other);
+        if (last && is_same(&last->d, d) && (last->exec == exec || is_late(last, exec, d))) {   /* tried again and again: once, with how often */
+                last->d.count += d->count;
+                last->d.at_ms = d->at_ms > last->d.at_ms ? d->at_ms : last->d.at_ms;
+                return;
+        }
+        last = &h->denials[h->denied % HOLD_DENIALS_MAX];
+        *last = (struct hold_denial){ ++h->denied, exec, *d };
+}
+
+const char *
+hold_address_text(const struct wire_wall_denied *d, char ret[HOLD_ADDRESS_ROOM])
+{
+        enum { MAPPED = 12 };
+
+        if (d->family == 0 || !inet_ntop(d->family == 4 ? AF_INET : AF_INET6, d->address + (d->family == 4 ? MAPPED : 0), ret, HOLD_ADDRESS_ROOM))
+                ret[0] = '\0';
+        return ret;
+}
+
+/* -- hearing ---------------------------------------------------------------------------------------------------- */
+
+static bool
+is_text(const char *text)
+{
+        return memchr(text, '\0', GATE_HOST_ROOM) != NULL;
+}
+
+static int
+hear_one(struct hold *h, const struct wire_message *m, void *body)
+{
+        const struct wire_wall_named *n = body;
+        struct wire_wall_denied *d = body;
+
+        if (m->fd_count > 0)
+                return -1;
+        switch (m->kind) {
+        case WIRE_WALL_NAMED:
+                return m->len == sizeof *n && n->index >= WALL_NAME_FIRST && n->index <= WALL_INDEX_MAX && is_text(n->host) ? named(h, n) : -1;
+        case WIRE_WALL_LISTEN:
+                return m->len == sizeof(struct wire_wall_listen) ? listen_for(h, body) : -1;
+        case WIRE_WALL_DENIED:
+                if (m->len != sizeof *d || !is_text(d->host) || !is_text(d->other))
+                        return -1;
+                denied(h, d);
+                return 0;
+        default:
+                return -1;
+        }
+}
+
+int
+hold_hear(struct hold *h)
+{
+        _Alignas(8) char body[ROOM];
+        struct wire_message m;
+        int result = h->link >= 0 ? tell_names(h) : -1;
+
+        for (int i = 0; i < AT_ONCE && result == 0; i++) {
+                int got = wire_receive(h->link, 0, &m, body, sizeof body);
+
+                if (got == -EAGAIN)
+                        return 0;
+                result = got <= 0 ? -1 : hear_one(h, &m, body);
+                if (got > 0)
+                        wire_message_close(&m);
+        }
+        if (result < 0)
+                hold_unlink(h);
+        return result;
+}
+
+short
+hold_events(const struct hold *h)
+{
+        return (short)(POLLIN | (h->is_begun ? 0 : POLLOUT));
+}
+
+void
+hold_fini(struct hold *h)
+{
+        hold_unlink(h);
+        for (size_t i = 0; i < h->socket_count; i++)
+                (void)close(h->sockets[i]);
+        for (size_t i = 0; i < h->pair_count; i++)
+                close_pair(&h->pairs[i]);
+        for (size_t i = 0; i < h->name_count; i++)
+                free(h->names[i].host);
+        free(h->names);
+        h->names = NULL;
+        h->socket_count = h->pair_count = h->name_count = h->name_room = 0;
+}

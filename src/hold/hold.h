@@ -1,0 +1,84 @@
+/*
+ * hold/hold.h - what of a wall outlives its gate: sockets, names, listeners, and what was refused.
+ *
+ * Kept by the box of a daemon's sandbox, and by `carrel run` and `carrel gate` themselves. A gate can be killed at any moment: what goes to the wall waits in
+ * the queues of the sockets held here, and a gate that is started anew is handed everything again. Needs nothing but libc; answers negative errno values.
+ *
+ *     empty --hold_take(WIRE_WALL)--> held --hold_link()--> linked --the gate is gone: hold_hear() < 0--> held
+ */
+#ifndef CARREL_HOLD_HOLD_H
+#define CARREL_HOLD_HOLD_H
+
+#include <stdbool.h>
+
+#include "wire/gate.h"
+
+enum {
+        HOLD_NAMES_MAX = 8192,         /* in use, and retired ones that must not be given out yet */
+        HOLD_PAIRS_MAX = 64,           /* listeners on ports from 1024 on, two sockets each */
+        HOLD_WAITING_MAX = 32,         /* of those, asked for and not answered */
+        HOLD_DENIALS_MAX = 64,         /* the last ones */
+        HOLD_LISTENERS_MAX = WALL_PORTS_MAX + 2 * HOLD_PAIRS_MAX,
+        HOLD_FDS_MAX = WALL_SOCKETS_MAX + 2 * HOLD_PAIRS_MAX
+};
+_Static_assert(HOLD_FDS_MAX + 1 <= WIRE_FDS_MAX, "a wall and its link travel in one message");
+
+struct hold_name { uint32_t index, is_retired; char *host; };
+struct hold_pair { uint32_t index; uint16_t port; int fds[2]; };     /* index 0: one socket for all names, fds[1] is -1 */
+struct hold_waiting { uint32_t number /* of ours; 0: free */, request /* of the gate's */, index; uint16_t port; bool is_told; /* its gate is still there */ };
+struct hold_denial { uint64_t number /* from 1 on */; uint32_t exec; struct wire_wall_denied d; };
+
+struct hold {
+        int link;                      /* our end, -1: no gate is linked */
+        int sockets[WALL_SOCKETS_MAX];
+        size_t socket_count;           /* 0: there is no wall */
+        uint16_t ports[WALL_PORTS_MAX];
+        bool is_routed;                /* what is asked for later listens at every address, so names share it */
+        uint32_t stock;                /* routed: so many such listeners there can be */
+        struct hold_pair pairs[HOLD_PAIRS_MAX];      size_t pair_count;
+        struct hold_name *names;       size_t name_count, name_room;
+        size_t told;                   /* of the names; name_count and is_begun: the gate knows all */
+        bool is_begun;
+        struct hold_waiting waiting[HOLD_WAITING_MAX];
+        uint32_t last_number;
+        struct hold_denial denials[HOLD_DENIALS_MAX];       /* by number, one after another */
+        uint64_t denied;               /* so many so far */
+        /* Asks pid 1 (WIRE_WALL_LISTEN); 0 or -errno. */
+        int (*ask)(void *data, const struct wire_wall_listen *wanted);
+        /* The exec that was refused this: by its group (cgroup v2 id, 0: not known) and the moment; 0: not known. NULL: nobody knows. */
+        uint32_t (*find_exec)(void *data, const struct wire_wall_denied *d);
+        void *data;
+};
+
+/* `h` may hold anything. Ended with hold_fini(). */
+void hold_init(struct hold *h, int (*ask)(void *data, const struct wire_wall_listen *wanted), uint32_t (*find_exec)(void *data, const struct wire_wall_denied *d), void *data);
+
+/* Takes the sockets of a WIRE_WALL (they are -1 in `m` then). 0 or -EPROTO. */
+int hold_take(struct hold *h, struct wire_message *m, const void *body);
+
+/*
+ * A new link; an old one is closed. `fds` becomes the gate's end (the caller's to close) and then all sockets (borrowed), `listeners` what each beyond WALL_FIXED
+ * is: the descriptors and the tail of WIRE_GATE_ADD. 0 or -errno, -ENOENT without a wall.
+ */
+int hold_link(struct hold *h, int fds[HOLD_FDS_MAX + 1], size_t *ret_fd_count, struct wall_listener listeners[HOLD_LISTENERS_MAX], size_t *ret_listener_count);
+
+/* Events to wait for on h->link: POLLIN, and POLLOUT while names are still to be told. */
+short hold_events(const struct hold *h);
+
+/* The link is readable or writable: takes in what the gate says, tells it what it does not know yet. -1: the gate is gone, and h->link is -1. */
+int hold_hear(struct hold *h);
+
+/* pid 1 answered; takes the message's descriptors. */
+void hold_listened(struct hold *h, struct wire_message *m, const struct wire_wall_listened *answer);
+
+/* The address that was connected to, as text; "" where there was none. */
+enum { HOLD_ADDRESS_ROOM = 46 };
+const char *hold_address_text(const struct wire_wall_denied *d, char ret[HOLD_ADDRESS_ROOM]);
+
+/* How many ports more a routed wall can listen to. */
+uint32_t hold_stock(const struct hold *h);
+
+void hold_unlink(struct hold *h);
+void hold_fini(struct hold *h);
+
+#endif

@@ -1,0 +1,118 @@
+/*
+ * keeper/answer.c - what callers are told of sandboxes and execs.
+ *
+ * Room: keeper (joining). Touches: clock.
+ */
+#include <string.h>
+
+#include "event/outcome.h"
+#include "keeper/sandbox.h"
+
+/* Warnings are kept as they are answered: a record of their own. */
+void
+answer_warnings(struct record_writer *w, const struct findings *f)
+{
+        for (const struct warning *warning = f->warnings; warning; warning = warning->next) {
+                size_t mark = record_open(w, FIELD_WARNINGS);
+
+                record_text(w, FIELD_CODE, warning->name);
+                record_text(w, FIELD_AT_PATH, warning->path);
+                record_text(w, FIELD_MESSAGE, warning->message);
+                if (warning->line > 0) {
+                        record_uint(w, FIELD_LINE, warning->line);
+                        record_uint(w, FIELD_COLUMN, warning->column);
+                }
+                record_close(w, mark);
+        }
+}
+
+static void
+copy_entries(struct record_writer *w, struct store_bytes bytes)
+{
+        struct record r = { bytes.bytes, bytes.len };
+        struct record_entry entry;
+        size_t at = 0;
+
+        if (bytes.len == 0 || record_check(&r) < 0)
+                return;
+        while (record_next(&r, &at, &entry) > 0)
+                record_bytes(w, entry.tag, entry.type, entry.value, entry.len);
+}
+
+void
+answer_sandbox(struct record_writer *w, const struct sandbox *s)
+{
+        const struct store_port *ports = s->row.ports.bytes;
+        uint64_t remaining = deadline_remaining(s, loop_now_ms());
+
+        record_text(w, FIELD_ID, s->id);
+        record_text(w, FIELD_NAME, s->row.name);
+        record_text(w, FIELD_STATUS, sandbox_status(s));
+        record_uint(w, FIELD_CREATED_AT, s->row.created_ms);
+        if (remaining != STORE_NEVER)
+                record_uint(w, FIELD_TIMEOUT, remaining);
+        if (s->row.delete_at_ms != 0)
+                record_uint(w, FIELD_DELETE_AT, s->row.delete_at_ms);
+        record_text(w, FIELD_OWNER, s->row.owner);
+        record_text(w, FIELD_PROVIDER, s->row.provider);
+        record_text(w, FIELD_RUNTIME, s->row.runtime);
+        record_text(w, FIELD_WORKSPACE, s->row.workspace);
+        for (size_t i = 0; i < s->row.ports.len / sizeof *ports; i++)
+                record_uint(w, FIELD_PORTS, ports[i].port);
+        record_bool(w, FIELD_READ_ONLY, s->row.is_read_only);
+        record_text(w, FIELD_CAUSE, s->row.cause);
+        record_json(w, FIELD_METADATA, s->row.metadata);
+        copy_entries(w, s->row.warnings);
+}
+
+static const char *
+state_name(uint32_t state)
+{
+        static const char *const names[] = { [BOX_EXEC_STARTING] = "starting", [BOX_EXEC_RUNNING] = "running", [BOX_EXEC_ENDED] = "ended", [BOX_EXEC_FAILED] = "failed" };
+
+        return state < sizeof names / sizeof *names && names[state] ? names[state] : "starting";
+}
+
+static void
+answer_end(struct record_writer *w, const struct channel_end *end)
+{
+        struct outcome outcome = { .word = (enum outcome_word)end->word, .exit_code = end->exit_code, .signal = end->signal };
+
+        if (end->word >= OUTCOME_MAX)
+                return;
+        record_text(w, FIELD_OUTCOME, outcome_name(outcome.word));
+        record_int(w, FIELD_EXIT_CODE, outcome_status(&outcome));
+        if (end->signal != 0)
+                record_int(w, FIELD_SIGNAL, end->signal);
+        record_uint(w, FIELD_DURATION, end->duration_ms);
+        record_uint(w, FIELD_CPU, end->cpu_ms);
+        record_uint(w, FIELD_MEMORY_PEAK, end->memory_peak_kb);
+}
+
+void
+answer_exec(struct record_writer *w, const struct sandbox *s, const struct wire_box_listed *l)
+{
+        uint64_t now = loop_now_ms(), wall = loop_wall_ms();
+
+        record_uint(w, FIELD_EXEC, l->exec);
+        record_text(w, FIELD_COMMAND, l->command);
+        record_text(w, FIELD_STATE, state_name(l->state));
+        if (l->pid > 0)
+                record_uint(w, FIELD_PID, (uint64_t)l->pid);
+        if (l->task[0] != '\0')
+                record_text(w, FIELD_TASK, l->task);
+        if (l->key[0] != '\0')
+                record_text(w, FIELD_KEY, l->key);
+        record_bool(w, FIELD_BACKGROUND, (l->flags & BOX_EXEC_BACKGROUND) != 0);
+        if (l->started_ms != 0 && l->started_ms <= now && now - l->started_ms <= wall)
+                record_uint(w, FIELD_STARTED_AT, wall - (now - l->started_ms));
+        if (l->state == BOX_EXEC_ENDED)
+                answer_end(w, &l->end);
+        record_uint(w, FIELD_STDOUT_BYTES, l->end.stdout_bytes);
+        record_uint(w, FIELD_STDERR_BYTES, l->end.stderr_bytes);
+        record_uint(w, FIELD_DROPPED, l->end.dropped_bytes);
+        record_uint(w, FIELD_STDOUT_OFFSET, l->stdout_first);
+        record_uint(w, FIELD_STDERR_OFFSET, l->stderr_first);
+        if (s->box)
+                answer_denied_to(w, s->box, l->exec);
+}

@@ -1,0 +1,508 @@
+/*
+ * keeper/box.c - the boxes: spoken to, lost, found again. What runs in them is box_exec.c's, how they are made box_make.c's.
+ *
+ * Room: keeper (joining). Touches: fd, the directories below STATE/boxes.
+ * Theory: a box is known by its socket in its own directory and by the id it says, never by a pid. What it says about execs is mirrored here, so that a
+ * question about them needs no answer of the box; the mirror is what it listed and told since. Whether a box that closed its
+ * socket has ended stands in its journal; one that says nothing of an end is asked once more, and is lost if nobody answers.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/scoped.h"
+#include "keeper/box_parts.h"
+#include "keeper/journal.h"
+#include "keeper/sandbox.h"
+
+enum { STOP_PATIENCE_MS = 15000, CONNECT_TRIES = 50, WALLED_MAX = 2048, CONNECT_PAUSE_MS = 10,
+       CALLS_AGAIN = 20, CALL_PAUSE_MS = 1000 };
+
+static void call_again(struct box *b, bool was_ready);
+
+/* -- coming and going ------------------------------------------------------------------------------------------------------------ */
+
+struct box *
+box_new(struct keeper *k, const char *id, struct sandbox *s)
+{
+        struct box *b = calloc(1, sizeof *b);
+
+        if (!b)
+                return NULL;
+        b->keeper = k;
+        b->sandbox = s;
+        b->peer.fd = -1;
+        b->peer.is_broken = true;
+        b->patience.due_ms = b->again.due_ms = LOOP_NEVER;
+        calls_init(&b->listening);
+        calls_init(&b->listing);
+        (void)snprintf(b->id, sizeof b->id, "%s", id);
+        b->last_quiet = (1u << 31) | ((uint32_t)loop_now_ms() & 0x7fffffffu);  /* never one that an earlier keeper gave */
+        b->next = k->boxes;
+        k->boxes = b;
+        return b;
+}
+
+static void
+refuse_requests(struct box *b)
+{
+        while (b->requests) {
+                struct connect_request *r = b->requests;
+
+                b->requests = r->next;
+                r->done(r, ECONNRESET, -1);
+        }
+}
+
+/* Hangs up; what is known of its execs stays. */
+static void
+hang_up(struct box *b)
+{
+        b->is_ready = false;
+        b->is_gone = true;
+        b->wall = 0;
+        loop_timer_remove(&b->patience);
+        loop_timer_remove(&b->again);
+        peer_close(&b->peer);
+        refuse_requests(b);
+        calls_begin(&b->listening);
+        calls_begin(&b->listing);
+}
+
+void
+box_forget(struct box *b)
+{
+        if (b->sandbox)
+                b->sandbox->box = NULL;
+        b->sandbox = NULL;
+        hang_up(b);
+        b->is_condemned = true;
+        b->keeper->needs_sweep = true;         /* lint: it stays in the keeper's list, and the sweep frees it */
+}
+
+void
+box_sweep(struct keeper *k)
+{
+        for (struct box **at = &k->boxes; *at;) {
+                struct box *b = *at;
+
+                if (!b->is_condemned) {
+                        at = &b->next;
+                        continue;
+                }
+                *at = b->next;
+                free(b->execs);
+                free(b->denials);
+                free(b);
+        }
+}
+
+/* Those who wait for it are told; nobody waits for ever. */
+void
+box_on_impatience(struct loop_timer *t)
+{
+        struct box *b = (struct box *)(void *)((char *)t - offsetof(struct box, patience));
+        struct sandbox *s = b->sandbox;
+
+        if (!s) {
+                box_forget(b);                         /* its directory stays; the next start asks it again */
+                return;
+        }
+        (void)box_send(b, WIRE_BOX_STOP, NULL, 0);     /* it hears this when it hears anything again */
+        hang_up(b);
+        box_lose_execs(b);
+        s->leaves_directory = true;
+        sandbox_box_lost(s, "it did not answer in time");
+}
+
+int
+box_send(struct box *b, uint16_t kind, const void *body, size_t len)
+{
+        return peer_send(&b->peer, kind, body, len, NULL, 0);
+}
+
+int
+box_send_fd(struct box *b, uint16_t kind, const void *body, size_t len, int take_fd)
+{
+        return peer_send(&b->peer, kind, body, len, &take_fd, 1);
+}
+
+void
+box_stop(struct box *b)
+{
+        b->was_told_to_stop = true;
+        (void)box_send(b, WIRE_BOX_STOP, NULL, 0);
+        (void)loop_timer_set(b->keeper->loop, &b->patience, loop_now_ms() + STOP_PATIENCE_MS, box_on_impatience);
+}
+
+/* -- its directory ----------------------------------------------------------------------------------------------------------------- */
+
+int
+box_open_directory(struct keeper *k, const char *id)
+{
+        return openat(k->boxes_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static void
+learn(void *context, const struct wire_box_listed *l)
+{
+        (void)box_add_exec(context, l);
+}
+
+void
+box_socket_address(struct sockaddr_un *ret, int directory)
+{
+        *ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+        (void)snprintf(ret->sun_path, sizeof ret->sun_path, "/proc/self/fd/%d/sock", directory);       /* however long the path is */
+}
+
+void
+box_remove_directory(struct keeper *k, const char *id)
+{
+        static const char *const names[] = { "sock", "journal", "journal.new" };       /* a box keeps no other */
+        scoped_fd int directory = box_open_directory(k, id);
+
+        for (size_t i = 0; directory >= 0 && i < sizeof names / sizeof *names; i++)
+                (void)unlinkat(directory, names[i], 0);
+        if (directory >= 0)
+                (void)unlinkat(k->boxes_fd, id, AT_REMOVEDIR);
+}
+
+/* -- what it says -------------------------------------------------------------------------------------------------------------------- */
+
+static void
+on_hello(struct box *b, const void *body)
+{
+        memcpy(&b->hello, body, sizeof b->hello);
+        b->hello.id[sizeof b->hello.id - 1] = '\0';
+        b->was_greeted = true;
+        if (strcmp(b->hello.id, b->id) == 0 && b->hello.protocol >= BOX_PROTOCOL_OLDEST && b->hello.protocol <= BOX_PROTOCOL)
+                return;
+        hang_up(b);                                    /* not ours, or of a later Carrel: never guessed at, never touched */
+        if (b->sandbox)
+                b->sandbox->leaves_directory = true;
+        if (b->sandbox)
+                sandbox_box_lost(b->sandbox, "what answers there is not its box, or is of a later version");
+        else
+                box_forget(b);
+}
+
+enum call_state
+box_need_listing(struct box *b, struct call *c)
+{
+        if (c->has_listing || b->is_gone || !b->is_ready || box_running(b) == 0 || box_send(b, WIRE_BOX_LIST, NULL, 0) < 0)
+                return CALL_DONE;
+        c->has_listing = true;
+        calls_add(&b->listening, c);
+        return CALL_WAITS;
+}
+
+static void
+on_listed(struct box *b, const void *body, uint16_t kind)
+{
+        struct wire_box_listed *l;
+
+        if (((const struct wire_box_listed *)body)->exec == 0) {
+                calls_begin(&b->listening);
+                return;
+        }
+        l = box_add_exec(b, body);
+        if (l && b->sandbox && kind != WIRE_BOX_LISTED) {
+                struct wire_box_listed copy = *l;      /* what follows may move the table */
+
+                sandbox_exec_news(b->sandbox, &copy, kind == WIRE_BOX_FINISHED);
+        }
+}
+
+static void
+on_connected(struct box *b, const struct wire_connected *answer, struct wire_message *m)
+{
+        int fd = m->fd_count > 0 ? m->fds[0] : -1;
+
+        if (m->fd_count > 0)
+                m->fds[0] = -1;
+        for (struct connect_request **at = &b->requests; *at; at = &(*at)->next) {
+                struct connect_request *r = *at;
+
+                if (r->number != answer->request)
+                        continue;
+                *at = r->next;
+                r->done(r, answer->sys == 0 && fd < 0 ? EPROTO : answer->sys, fd);
+                return;
+        }
+        if (fd >= 0)
+                (void)close(fd);
+}
+
+static void
+on_ready(struct box *b)
+{
+        b->is_ready = true;
+        loop_timer_remove(&b->patience);
+        if (!b->sandbox || b->was_told_to_stop) {
+                box_stop(b);
+                return;
+        }
+        wall_box_ready(b);
+        sandbox_box_ready(b->sandbox);
+}
+
+static void
+on_gone(struct box *b, const struct wire_box_gone *gone)
+{
+        struct wire_box_gone copy = *gone;
+
+        hang_up(b);
+        box_lose_execs(b);
+        if (b->sandbox) {
+                sandbox_box_gone(b->sandbox, &copy);
+        } else {
+                box_remove_directory(b->keeper, b->id);
+                box_forget(b);
+        }
+}
+
+static const struct { uint16_t kind; uint32_t len; } shapes[] = {
+        { WIRE_BOX_HELLO, sizeof(struct wire_box_hello) }, { WIRE_BOX_LISTED, sizeof(struct wire_box_listed) }, { WIRE_BOX_STARTED, sizeof(struct wire_box_listed) },
+        { WIRE_BOX_FINISHED, sizeof(struct wire_box_listed) }, { WIRE_BOX_CONNECTED, sizeof(struct wire_connected) },
+        { WIRE_BOX_FROZEN, sizeof(struct wire_exec_number) }, { WIRE_BOX_READY, 0 }, { WIRE_BOX_GONE, sizeof(struct wire_box_gone) },
+        { WIRE_BOX_USED, sizeof(struct wire_box_used) }, { WIRE_BOX_DENIED, sizeof(struct wire_box_denied) },
+};
+
+static bool
+has_shape(const struct wire_message *m)
+{
+        if (m->kind == WIRE_BOX_WALLED)
+                return m->len >= sizeof(struct wire_box_walled) && m->len <= WALLED_MAX;
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+                if (shapes[i].kind == m->kind)
+                        return shapes[i].len == m->len;
+        return false;
+}
+
+static void
+hear(struct box *b, struct wire_message *m, const void *body)
+{
+        const struct wire_exec_number *frozen = body;
+
+        switch (m->kind) {
+        case WIRE_BOX_HELLO:
+                on_hello(b, body);
+                break;
+        case WIRE_BOX_LISTED:
+        case WIRE_BOX_STARTED:
+        case WIRE_BOX_FINISHED:
+                on_listed(b, body, m->kind);
+                break;
+        case WIRE_BOX_CONNECTED:
+                on_connected(b, body, m);
+                break;
+        case WIRE_BOX_FROZEN:
+                if (b->sandbox)
+                        sandbox_box_frozen(b->sandbox, frozen->exec != 0, frozen->number);
+                break;
+        case WIRE_BOX_READY:
+                on_ready(b);
+                break;
+        case WIRE_BOX_WALLED:
+                wall_box_told(b, m, body);
+                break;
+        case WIRE_BOX_DENIED:
+                wall_box_denied(b, body);
+                break;
+        case WIRE_BOX_GONE:
+                on_gone(b, body);
+                break;
+        default:
+                break;
+        }
+}
+
+static void
+on_pause(struct loop_timer *t)
+{
+        call_again((struct box *)(void *)((char *)t - offsetof(struct box, patience)), false);
+}
+
+/*
+ * Nobody is lost who still listens: it may have cut us off because we were slow, before it had told us everything too. One that cannot be asked
+ * now (its queue of callers is full, we have no descriptor) is asked again after a pause.
+ */
+static void
+call_again(struct box *b, bool was_ready)
+{
+        struct sandbox *s = b->sandbox;
+        bool may_live = s->state != SANDBOX_STOPPING && (was_ready || s->is_attached) && b->tries < CALLS_AGAIN;
+        struct error e;
+        int result = may_live ? box_attach(b->keeper, b->id, s, &e) : 1;
+
+        if (result == 0) {
+                s->box->tries = was_ready ? 0 : b->tries + 1;
+                s->leaves_directory = false;
+                b->sandbox = NULL;
+                box_forget(b);
+                return;
+        }
+        s->leaves_directory = result < 0;              /* it may live, and its socket is all that leads to it */
+        if (result < 0) {
+                b->tries++;
+                s->state = SANDBOX_STARTING;
+                s->is_attached = true;
+                if (loop_timer_set(b->keeper->loop, &b->patience, loop_now_ms() + CALL_PAUSE_MS, on_pause) == 0)
+                        return;
+        }
+        box_lose_execs(b);
+        sandbox_box_lost(s, "its process ended");
+}
+
+/* It closed without a word of its end: its journal may have one, or it may still be there. */
+static void
+on_silence(struct box *b)
+{
+        struct wire_box_gone gone;
+        bool was_ready = b->is_ready;
+
+        hang_up(b);
+        if (journal_read(b->keeper->boxes_fd, b->id, learn, b, &gone)) {
+                on_gone(b, &gone);
+                return;
+        }
+        if (b->sandbox) {
+                call_again(b, was_ready);
+                return;
+        }
+        box_remove_directory(b->keeper, b->id);
+        box_forget(b);
+}
+
+void
+box_on_words(struct peer *p, uint32_t events)
+{
+        struct box *b = (struct box *)p;
+        _Alignas(8) unsigned char body[WALLED_MAX];
+        struct wire_message m;
+
+        _Static_assert(sizeof(struct wire_box_listed) <= WALLED_MAX && sizeof(struct wire_box_denied) <= WALLED_MAX, "room for all that a box says");
+        for (int i = 0; i < PEER_BURST && p->fd >= 0 && !b->is_condemned; i++) {
+                int result = wire_receive(p->fd, 0, &m, body, sizeof body);
+
+                if (result == -EAGAIN)
+                        break;
+                if (result == -EMFILE)
+                        result = 1;                    /* its descriptors are missing, and whoever needs them says so */
+                if (result <= 0 || !has_shape(&m) || (!b->was_greeted && m.kind != WIRE_BOX_HELLO && m.kind != WIRE_BOX_GONE)) {
+                        if (result > 0)
+                                wire_message_close(&m);
+                        on_silence(b);
+                        return;
+                }
+                hear(b, &m, body);
+                wire_message_close(&m);
+        }
+        if (p->is_broken && p->fd >= 0 && !b->is_condemned)
+                on_silence(b);
+}
+
+/* -- connections inside ------------------------------------------------------------------------------------------------------------------ */
+
+void
+box_connect(struct box *b, uint16_t port, struct connect_request *r)
+{
+        struct wire_connect ask = { .request = ++b->last_request, .port = port };
+
+        r->number = ask.request;
+        r->next = b->requests;
+        b->requests = r;
+        if (box_send(b, WIRE_BOX_CONNECT, &ask, sizeof ask) == 0)
+                return;
+        box_cancel(b, r);
+        r->done(r, ECONNRESET, -1);
+}
+
+void
+box_cancel(struct box *b, struct connect_request *r)
+{
+        for (struct connect_request **at = &b->requests; *at; at = &(*at)->next) {
+                if (*at == r) {
+                        *at = r->next;
+                        return;
+                }
+        }
+}
+
+/* -- finding again ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* One whose queue of callers is full is alive: it is asked again, for a moment. */
+static int
+connect_to(int fd, int directory)
+{
+        struct sockaddr_un address;
+        int result = -1;
+
+        box_socket_address(&address, directory);
+        for (int tries = 0; tries < CONNECT_TRIES; tries++) {
+                result = connect(fd, (const struct sockaddr *)&address, sizeof address) < 0 ? -errno : 0;
+                if (result != -EAGAIN && result != -EINTR)
+                        break;
+                (void)poll(NULL, 0, CONNECT_PAUSE_MS);
+        }
+        return result;
+}
+
+int
+box_attach(struct keeper *k, const char *id, struct sandbox *s, struct error *e)
+{
+        scoped_fd int directory = box_open_directory(k, id), fd = -1;
+        struct box *b;
+        int result;
+
+        if (directory < 0)
+                return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 1 : fail_sys(e, ERROR_INTERNAL, errno, "opening the directory of the sandbox %s", id);
+        fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0)
+                return fail_sys(e, ERROR_INTERNAL, errno, "making a socket");
+        result = connect_to(fd, directory);
+        if (result < 0)
+                return result == -ECONNREFUSED || result == -ENOENT ? 1 : fail_sys(e, ERROR_INTERNAL, -result, "connecting to the box %s", id);
+        b = box_new(k, id, s);
+        if (!b)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a box");
+        result = peer_open(&b->peer, k->loop, fd_take(&fd), box_on_words);
+        if (result < 0) {
+                box_forget(b);
+                return fail_sys(e, ERROR_INTERNAL, -result, "listening to the box %s", id);
+        }
+        if (s) {
+                s->box = b;
+                s->state = SANDBOX_STARTING;
+                s->is_attached = true;
+        }
+        (void)loop_timer_set(k->loop, &b->patience, loop_now_ms() + PATIENCE_MS, box_on_impatience);
+        return 0;
+}
+
+/* Nobody answers there: what is known of it comes from its journal. */
+int
+box_bury(struct sandbox *s, struct error *e)
+{
+        struct box *b = box_new(s->keeper, s->id, s);
+        struct wire_box_gone gone = { .cause = BOX_GONE_DIED };
+
+        if (!b)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a box");
+        b->is_gone = true;
+        s->box = b;
+        s->state = SANDBOX_STARTING;
+        s->is_attached = true;
+        (void)journal_read(b->keeper->boxes_fd, b->id, learn, b, &gone);
+        box_lose_execs(b);
+        sandbox_box_gone(s, &gone);
+        return 0;
+}

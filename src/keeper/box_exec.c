@@ -1,0 +1,95 @@
+/*
+ * keeper/box_exec.c - what runs in a box, as far as its box told.
+ *
+ * Room: keeper (joining). Touches: mem.
+ * Theory: a copy of what the box listed and told since, ascending by number; the oldest that has ended makes room for a new one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "event/outcome.h"
+#include "keeper/box_parts.h"
+
+struct wire_box_listed *
+box_find_exec(const struct box *b, uint32_t exec)
+{
+        for (size_t i = b->exec_count; i > 0; i--)
+                if (b->execs[i - 1].exec == exec)
+                        return &b->execs[i - 1];
+        return NULL;
+}
+
+struct wire_box_listed *
+box_find_key(const struct box *b, const char *key)
+{
+        for (size_t i = b->exec_count; i > 0 && key[0] != '\0'; i--)
+                if (strcmp(b->execs[i - 1].key, key) == 0)
+                        return &b->execs[i - 1];
+        return NULL;
+}
+
+unsigned
+box_running(const struct box *b)
+{
+        unsigned count = 0;
+
+        for (size_t i = 0; i < b->exec_count; i++)
+                count += b->execs[i].state == BOX_EXEC_STARTING || b->execs[i].state == BOX_EXEC_RUNNING;
+        return count;
+}
+
+/* The oldest that has ended makes room. */
+static void
+make_room(struct box *b)
+{
+        for (size_t i = 0; i < b->exec_count; i++) {
+                if (b->execs[i].state != BOX_EXEC_ENDED && b->execs[i].state != BOX_EXEC_FAILED)
+                        continue;
+                memmove(&b->execs[i], &b->execs[i + 1], (b->exec_count - i - 1) * sizeof *b->execs);
+                b->exec_count--;
+                return;
+        }
+}
+
+struct wire_box_listed *
+box_add_exec(struct box *b, const struct wire_box_listed *l)
+{
+        struct wire_box_listed *known = box_find_exec(b, l->exec);
+
+        if (!known) {
+                if (b->exec_count >= SANDBOX_EXECS_MAX)
+                        make_room(b);
+                if (b->exec_count == b->exec_room) {
+                        size_t room = b->exec_room == 0 ? 4 : b->exec_room * 2;
+                        struct wire_box_listed *execs = room <= 2 * SANDBOX_EXECS_MAX ? realloc(b->execs, room * sizeof *execs) : NULL;
+
+                        if (!execs)
+                                return NULL;
+                        b->execs = execs;
+                        b->exec_room = room;
+                }
+                known = &b->execs[b->exec_count++];
+        }
+        *known = *l;
+        known->key[sizeof known->key - 1] = known->task[sizeof known->task - 1] = known->command[sizeof known->command - 1] = '\0';
+        if (l->exec > b->last_exec && l->exec < 1u << 31)
+                b->last_exec = l->exec;
+        return known;
+}
+
+/* What still ran when the box went was lost, unless the journal says how it ended. */
+void
+box_lose_execs(struct box *b)
+{
+        for (size_t i = 0; i < b->exec_count; i++) {
+                struct wire_box_listed *l = &b->execs[i];
+
+                if (l->state != BOX_EXEC_STARTING && l->state != BOX_EXEC_RUNNING)
+                        continue;
+                l->state = BOX_EXEC_ENDED;
+                l->end.word = OUTCOME_LOST;
+                l->end.exit_code = -1;
+                if (b->sandbox)
+                        watch_tell(b->sandbox, "exec-ended", l);
+        }
+}

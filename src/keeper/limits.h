@@ -1,0 +1,13 @@
+/*
+ * keeper/limits.h - how large a manifest may be, for everybody here who reads one.
+ */
+#ifndef CARREL_KEEPER_LIMITS_H
+#define CARREL_KEEPER_LIMITS_H
+
+#include "text/yaml.h"
+
+enum { LIMITS_TREE_MEMORY = 4 << 20 };
+
+static const struct text_limits limits_manifest = { .bytes_max = 256 << 10, .depth_max = 32, .nodes_max = 16384 };
+
+#endif

@@ -1,0 +1,354 @@
+/*
+ * keeper/main.c - carrel-keeper: the process that holds what is known of every sandbox.
+ *
+ *     carrel-keeper --state DIR --spawner-fd N [--listen-fd N] [--door-fd N]... [--host-fd N] [--ingress URL]
+ *                   [--gate-fd N] [--pool N [--pool-manifest-fd N]] [--fetcher-fd N] [--delete-after MS]
+ *
+ * Room: keeper (joining, program). Touches: fd, clock, random, the store, its own privileges.
+ * Theory, the ladder: descriptors and facts are taken, privileges let go of, the world closed; only then is anything read that somebody else wrote.
+ * It is started by `carrel serve` and by nobody else. Boxes live on when it dies.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/scoped.h"
+#include "keeper/keeper.h"
+#include "keeper/ladder.h"
+#include "keeper/sandbox.h"
+#include "keeper/secret.h"
+
+extern char **environ;
+
+enum { DOORS_MAX = 16, MANIFEST_MAX = 1 << 20, POOL_PATIENCE_MS = 2000, GREETING_PATIENCE_MS = 1000 };
+
+struct options {
+        const char *state, *ingress;
+        int spawner, listener, host, pool_manifest, fetcher, gate, doors[DOORS_MAX];
+        size_t door_count, pool;
+        uint64_t delete_after_ms;
+};
+
+static struct keeper keeper;
+static int signal_end = -1;            /* the handler's: a byte there wakes the loop, whenever it comes */
+
+/* -- options ----------------------------------------------------------------------------------------------------------------- */
+
+static int
+read_number(const char *text, uint64_t most, uint64_t *ret)
+{
+        char *end = NULL;
+
+        errno = 0;
+        *ret = strtoull(text, &end, 10);
+        return errno == 0 && *text >= '0' && *text <= '9' && *end == '\0' && *ret <= most ? 0 : -1;
+}
+
+static int
+read_option(const char *name, const char *value, struct options *o)
+{
+        const struct { const char *name; const char **text; int *fd; } rows[] = {
+                { "--state", &o->state, NULL }, { "--ingress", &o->ingress, NULL }, { "--spawner-fd", NULL, &o->spawner },
+                { "--listen-fd", NULL, &o->listener }, { "--host-fd", NULL, &o->host }, { "--pool-manifest-fd", NULL, &o->pool_manifest },
+                { "--fetcher-fd", NULL, &o->fetcher }, { "--gate-fd", NULL, &o->gate },
+        };
+        uint64_t number = 0;
+
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+                if (strcmp(rows[i].name, name) != 0)
+                        continue;
+                if (rows[i].text)
+                        *rows[i].text = value;
+                else if (read_number(value, 1 << 20, &number) < 0)
+                        return -1;
+                else
+                        *rows[i].fd = (int)number;
+                return 0;
+        }
+        if (strcmp(name, "--door-fd") == 0 && o->door_count < DOORS_MAX && read_number(value, 1 << 20, &number) == 0)
+                return o->doors[o->door_count++] = (int)number, 0;
+        if (strcmp(name, "--pool") == 0 && read_number(value, 4096, &number) == 0)
+                return o->pool = (size_t)number, 0;
+        return strcmp(name, "--delete-after") == 0 ? read_number(value, INT64_MAX, &o->delete_after_ms) : -1;
+}
+
+static int
+read_options(int argc, char **argv, struct options *o, struct error *e)
+{
+        *o = (struct options){ .spawner = -1, .listener = -1, .host = -1, .pool_manifest = -1, .fetcher = -1, .gate = -1, .delete_after_ms = STORE_NEVER };
+        for (int i = 1; i < argc; i += 2)
+                if (i + 1 >= argc || read_option(argv[i], argv[i + 1], o) < 0)
+                        return fail(e, ERROR_INVALID_ARGUMENT, "carrel-keeper does not understand %.100s", argv[i]);
+        if (!o->state || o->state[0] != '/' || o->spawner < 0)
+                return fail(e, ERROR_INVALID_ARGUMENT, "carrel-keeper needs --state with an absolute directory, and --spawner-fd");
+        return 0;
+}
+
+/* -- what it begins with ------------------------------------------------------------------------------------------------------ */
+
+static int
+read_boot_id(char ret[STORE_BOOT_ID_LEN], struct error *e)
+{
+        scoped_fd int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+        ssize_t len = fd < 0 ? -1 : read(fd, ret, STORE_BOOT_ID_LEN - 1);
+
+        if (len != STORE_BOOT_ID_LEN - 1)
+                return fail_sys(e, ERROR_INTERNAL, errno, "reading the id of this start of the machine");
+        ret[len] = '\0';
+#ifdef CARREL_TEST_LAYERS
+        if (getenv("CARREL_TEST_BOOT_ID"))             /* a test starts the machine anew */
+                (void)snprintf(ret, STORE_BOOT_ID_LEN, "%s", getenv("CARREL_TEST_BOOT_ID"));
+#endif
+        return 0;
+}
+
+/* The whole of a descriptor, `most` bytes at most, in memory of its own. */
+static int
+read_whole(int fd, size_t most, void **ret, size_t *ret_len, struct error *e)
+{
+        struct stat found;
+        size_t got = 0;
+        char *bytes;
+
+        if (fstat(fd, &found) < 0 || found.st_size < 0 || (size_t)found.st_size > most)
+                return fail(e, ERROR_INVALID_ARGUMENT, "what descriptor %d holds is no file of at most %zu bytes", fd, most);
+        bytes = malloc((size_t)found.st_size + 1);
+        if (!bytes)
+                return fail(e, ERROR_NO_MEMORY, "no memory for what the launcher hands over");
+        while (got < (size_t)found.st_size) {
+                ssize_t len = pread(fd, bytes + got, (size_t)found.st_size - got, (off_t)got);
+
+                if (len <= 0) {
+                        free(bytes);
+                        return fail_sys(e, ERROR_INVALID_ARGUMENT, errno, "reading descriptor %d", fd);
+                }
+                got += (size_t)len;
+        }
+        *ret = bytes;
+        *ret_len = got;
+        return 0;
+}
+
+static int
+read_host(struct keeper *k, int fd, struct error *e)
+{
+        void *bytes = NULL;
+        size_t len = 0;
+        int result;
+
+        if (fd >= 0 && read_whole(fd, PREPARE_HOST_MAX, &bytes, &len, e) < 0)
+                return -1;
+        result = prepare_host_read(&k->host, bytes, len, true, e);
+        free(bytes);
+        return result;
+}
+
+static int
+open_boxes(struct keeper *k, struct error *e)
+{
+        char path[4096];
+
+        (void)snprintf(path, sizeof path, "%s/boxes", k->state);
+        if (mkdir(path, 0700) < 0 && errno != EEXIST)
+                return fail_sys(e, errno == ENOSPC ? ERROR_STORAGE_FULL : ERROR_STATE_UNUSABLE, errno, "making %.200s", path);
+        k->boxes_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        return k->boxes_fd < 0 ? fail_sys(e, ERROR_STATE_UNUSABLE, errno, "opening %.200s", path) : 0;
+}
+
+static void
+on_spawner(struct peer *p, uint32_t events)
+{
+        struct keeper *k = (struct keeper *)(void *)((char *)p - offsetof(struct keeper, spawner));
+        _Alignas(8) unsigned char body[256];
+        struct wire_message m;
+        int result = wire_receive(p->fd, 0, &m, body, sizeof body);
+
+        (void)events;
+        if (result > 0)
+                wire_message_close(&m);
+        if (result == 0 || (result < 0 && result != -EAGAIN) || p->is_broken) {
+                (void)fprintf(stderr, "carrel-keeper: the process that makes boxes has ended; so does this one, to be started again\n");
+                k->is_stopping = true;
+                loop_stop(k->loop);
+        }
+}
+
+static void
+on_signal(int signal)
+{
+        int saved = errno;
+
+        (void)signal;
+        (void)!write(signal_end, "", 1);
+        errno = saved;
+}
+
+static void
+on_asked_to_end(struct loop_watch *w, uint32_t events)
+{
+        (void)events;
+        loop_watch_remove(w);
+        keeper.is_stopping = true;
+}
+
+static int
+watch_signals(struct keeper *k, struct error *e)
+{
+        static struct loop_watch watch;
+        struct sigaction end = { .sa_handler = on_signal }, ignore = { .sa_handler = SIG_IGN };
+        int pair[2], result;
+
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+                return fail_sys(e, ERROR_INTERNAL, errno, "making a socket for signals");
+        signal_end = pair[1];
+        result = loop_watch_add(k->loop, &watch, pair[0], EPOLLIN, on_asked_to_end);
+        if (result < 0)
+                return fail_sys(e, ERROR_INTERNAL, -result, "waiting for signals");
+        (void)sigaction(SIGTERM, &end, NULL);
+        (void)sigaction(SIGINT, &end, NULL);
+        (void)sigaction(SIGPIPE, &ignore, NULL);
+        return 0;
+}
+
+static int
+set_up(struct keeper *k, const struct options *o, struct error *e)
+{
+        int result;
+
+        k->state = o->state;
+        k->ingress = o->ingress;
+        k->environment = environ;
+        k->uid = geteuid();
+        k->delete_after_ms = o->delete_after_ms;
+        k->checkpoint.due_ms = k->accept_again.due_ms = LOOP_NEVER;
+        (void)snprintf(k->owner, sizeof k->owner, "uid:%" PRIu32, k->uid);
+        if (sodium_init() < 0)
+                return fail(e, ERROR_INTERNAL, "the library of ciphers does not begin");
+        if (read_boot_id(k->boot_id, e) < 0 || prepare_host_init(&k->host, e) < 0)
+                return -1;
+        if (store_open(o->state, &k->store, e) < 0 || open_boxes(k, e) < 0 || prepare_host_guard(&k->host, o->state, e) < 0 || ladder_climb(o->state, e) < 0)
+                return -1;
+        result = loop_new(&k->loop);
+        if (result == 0)
+                result = peer_open(&k->spawner, k->loop, o->spawner, on_spawner);
+        return result < 0 ? fail_sys(e, ERROR_INTERNAL, -result, "beginning to wait") : 0;
+}
+
+static void
+on_patience(struct loop_timer *t)
+{
+        loop_timer_remove(t);
+}
+
+/* Turns while `goes_on` says so, for `patience_ms` at most. */
+static void
+turn_while(struct keeper *k, bool (*goes_on)(const struct keeper *k), uint64_t patience_ms)
+{
+        struct loop_timer patience = { .due_ms = LOOP_NEVER };
+        uint64_t until = loop_now_ms() + patience_ms;
+
+        (void)loop_timer_set(k->loop, &patience, until, on_patience);
+        while (goes_on(k) && !k->spawner.is_broken && loop_now_ms() < until) {
+                loop_turn(k->loop);
+                keeper_sweep(k);
+        }
+        loop_timer_remove(&patience);
+}
+
+/* Boxes that were found say first what they are, so that nobody is told what is not so. */
+static bool
+is_greeting(const struct keeper *k)
+{
+        const struct sandbox *s = k->first;
+
+        while (s && !(s->state == SANDBOX_STARTING && s->is_attached))
+                s = s->next;
+        return s != NULL;
+}
+
+static int
+begin(struct keeper *k, const struct options *o, struct error *e)
+{
+        void *manifest = NULL;
+        size_t len = 0;
+        int result;
+
+        if (watch_signals(k, e) < 0 || read_host(k, o->host, e) < 0 || token_file(k, e) < 0 || secret_open(k, o->fetcher, e) < 0 || gate_open(k, o->gate, e) < 0 || registry_load(k, e) < 0 || box_collect(k, e) < 0)
+                return -1;
+        if (k->damaged_count > 0)
+                (void)fprintf(stderr, "carrel-keeper: what was kept of %u sandbox%s was damaged on disk: failed, and no other is touched\n", k->damaged_count,
+                              k->damaged_count == 1 ? "" : "es");
+        turn_while(k, is_greeting, GREETING_PATIENCE_MS);
+        if (o->pool_manifest >= 0 && read_whole(o->pool_manifest, MANIFEST_MAX, &manifest, &len, e) < 0)
+                return -1;
+        result = pool_open(k, o->pool, manifest, len, e);
+        free(manifest);
+        for (size_t i = 0; result == 0 && i < o->door_count; i++)
+                result = connection_door(k, o->doors[i], e);
+        if (result == 0 && o->listener >= 0)
+                result = connection_listen(k, o->listener, e);
+        return result;
+}
+
+static bool
+has_ownerless(const struct keeper *k)
+{
+        const struct sandbox *s = k->first;
+
+        while (s && s->row.owner)
+                s = s->next;
+        return s != NULL;
+}
+
+/* Boxes that stand ready for nobody end with an orderly keeper; a killed one finds them again. */
+static void
+end_pool(struct keeper *k)
+{
+        struct error e;
+
+        k->is_stopping = true;
+        for (struct sandbox *s = k->first, *next; s; s = next) {
+                next = s->next;
+                if (!s->row.owner)
+                        (void)sandbox_stop(s, "stopped", &e);
+        }
+        turn_while(k, has_ownerless, POOL_PATIENCE_MS);
+}
+
+static void
+run(struct keeper *k)
+{
+        while (!k->is_stopping) {
+                loop_turn(k->loop);
+                keeper_sweep(k);
+        }
+        end_pool(k);
+        deadline_checkpoint(k);
+        store_close(k->store);
+}
+
+int
+main(int argc, char **argv)
+{
+        struct options o;
+        struct error e = { .code = ERROR_NONE };
+
+        (void)prctl(PR_SET_NAME, "carrel-keeper", 0, 0, 0);    /* not that of a memory file */
+        (void)umask(077);
+        if (read_options(argc, argv, &o, &e) < 0 || set_up(&keeper, &o, &e) < 0 || begin(&keeper, &o, &e) < 0) {
+                (void)fprintf(stderr, "carrel-keeper: %s (%s)\n  %s\n", e.message, error_wire_name(e.code), error_hint_text(&e));
+                return error_exit_status(e.code);
+        }
+        run(&keeper);
+        return 0;
+}

@@ -1,0 +1,352 @@
+/*
+ * keeper/op_create.c - create and claim.
+ *
+ *     same key? -> name free? -> a ready box? -> judged -> planned -> let go of -> written down -> answered
+ *
+ * Room: keeper (joining). Touches: the store; the host's directories through room prepare.
+ * Theory: everything that can be wrong is said here, and no process is made (A36-173). One key has one effect, one name one sandbox (Z24).
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "keeper/digest.h"
+#include "keeper/op.h"
+#include "keeper/sandbox.h"
+
+enum { ID_TRIES = 64, WARNINGS_ROOM = 32 * 1024, ENV_ITEMS_MAX = 512 };
+
+/* -- what was asked ----------------------------------------------------------------------------------------------------------- */
+
+static int
+check_name(const char *name, struct error *e)
+{
+        size_t len = strlen(name);
+        bool looks_like_id = len == SANDBOX_ID_LEN - 1 && strspn(name, "0123456789abcdef") == len;
+        bool begins_well = (name[0] >= 'a' && name[0] <= 'z') || (name[0] >= '0' && name[0] <= '9');
+
+        if (len > 64 || !begins_well || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.-") != len || looks_like_id)
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "name", "shape", "a name is [a-z0-9][a-z0-9_.-]{0,63}, and not sixteen hex digits, which an id is");
+        return 0;
+}
+
+static int
+check_env(const char *item, struct error *e)
+{
+        size_t len = strcspn(item, "=");
+
+        if (item[len] != '=' || len == 0 || (item[0] >= '0' && item[0] <= '9') ||
+            strspn(item, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") < len)
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "env", "shape", "an entry of env is NAME=value: %.40s", item);
+        return 0;
+}
+
+/* Everything of env behind one another, each with its NUL. */
+static int
+join_env(const struct record *r, struct arena *memory, struct store_bytes *ret, struct error *e)
+{
+        struct record_entry entry;
+        size_t at = 0, len = 0, count = 0;
+        char *bytes;
+
+        while (record_next(r, &at, &entry) > 0)
+                if (entry.tag == FIELD_ENV) {
+                        if (check_env(entry.value, e) < 0)
+                                return -1;
+                        len += entry.len;
+                        count++;
+                }
+        if (count > ENV_ITEMS_MAX)
+                return fail_at(e, ERROR_QUOTA_EXCEEDED, "env", NULL, "a sandbox has at most %d names in its environment", ENV_ITEMS_MAX);
+        bytes = arena_alloc(memory, len + 1);
+        if (!bytes)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the environment");
+        *ret = (struct store_bytes){ bytes, len };
+        at = 0;
+        while (record_next(r, &at, &entry) > 0)
+                if (entry.tag == FIELD_ENV) {
+                        memcpy(bytes, entry.value, entry.len);
+                        bytes += entry.len;
+                }
+        return 0;
+}
+
+static int
+join_ports(const struct record *r, struct arena *memory, struct store_bytes *ret, struct error *e)
+{
+        struct store_port *ports = arena_array(memory, struct store_port, SANDBOX_PORTS_MAX);
+        struct record_entry entry;
+        size_t at = 0, count = 0;
+
+        if (!ports)
+                return fail(e, ERROR_NO_MEMORY, "no memory for ports");
+        while (record_next(r, &at, &entry) > 0) {
+                uint16_t port = entry.tag == FIELD_PORTS ? (uint16_t) *(const uint64_t *)entry.value : 0;
+
+                for (size_t i = 0; i < count; i++)
+                        port = ports[i].port == port ? 0 : port;
+                if (port == 0)
+                        continue;
+                if (count == SANDBOX_PORTS_MAX)
+                        return fail_at(e, ERROR_QUOTA_EXCEEDED, "ports", NULL, "a sandbox has at most %d ports", SANDBOX_PORTS_MAX);
+                ports[count].port = port;
+                if (random_hex(ports[count++].token, STORE_TOKEN_LEN - 1, e) < 0)
+                        return -1;
+        }
+        *ret = (struct store_bytes){ ports, count * sizeof *ports };
+        return 0;
+}
+
+/* A new id whose last digits no other sandbox has: they choose whom its payload is outside, where the daemon is root. */
+static int
+make_id(const struct keeper *k, char ret[SANDBOX_ID_LEN], struct error *e)
+{
+        for (int tries = 0; tries < ID_TRIES; tries++) {
+                const struct sandbox *s = k->first;
+
+                if (random_hex(ret, SANDBOX_ID_LEN - 1, e) < 0)
+                        return -1;
+                while (s && strcmp(s->id + SANDBOX_ID_LEN - 5, ret + SANDBOX_ID_LEN - 5) != 0)
+                        s = s->next;
+                if (!s)
+                        return 0;
+        }
+        return fail(e, ERROR_QUOTA_EXCEEDED, "there are too many sandboxes");
+}
+
+static uint64_t
+delete_at(const struct keeper *k, const struct record *r, uint64_t wall)
+{
+        struct record_entry entry;
+
+        if (record_find(r, FIELD_DELETE_AT, &entry))
+                return *(const uint64_t *)entry.value;
+        return k->delete_after_ms == STORE_NEVER ? 0 : wall + k->delete_after_ms;
+}
+
+static int
+row_of(struct call *c, struct arena *memory, char id[SANDBOX_ID_LEN], struct store_sandbox *ret, struct error *e)
+{
+        const struct record *r = &c->record;
+        uint64_t timeout = record_get_uint(r, FIELD_TIMEOUT, STORE_NEVER);
+        struct record_entry manifest;
+        unsigned char *digest = arena_alloc(memory, DIGEST_LEN);
+
+        if (!digest)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a sandbox");
+        *ret = (struct store_sandbox){ .id = id, .owner = c->caller.owner, .name = record_get_text(r, FIELD_NAME, NULL), .workspace = record_get_text(r, FIELD_WORKSPACE, NULL),
+                                       .runtime = record_get_text(r, FIELD_RUNTIME, NULL), .manifest_name = record_get_text(r, FIELD_MANIFEST_NAME, NULL),
+                                       .metadata = record_get_text(r, FIELD_METADATA, NULL), .key = record_get_text(r, FIELD_KEY, NULL), .status = STORE_PENDING,
+                                       .caller_uid = c->caller.uid, .created_ms = loop_wall_ms(), .boot_id = c->keeper->boot_id, .remaining_ms = timeout };
+        ret->delete_at_ms = delete_at(c->keeper, r, ret->created_ms);
+        ret->deadline_ms = timeout == STORE_NEVER ? STORE_NEVER : deadline_add(0, loop_now_ms(), timeout);
+        if (record_find(r, FIELD_MANIFEST, &manifest))
+                ret->manifest = (struct store_bytes){ manifest.value, manifest.len };
+        digest_create(r, false, digest);
+        ret->digest = (struct store_bytes){ digest, DIGEST_LEN };
+        if (ret->name && check_name(ret->name, e) < 0)
+                return -1;
+        return join_env(r, memory, &ret->env, e) < 0 || join_ports(r, memory, &ret->ports, e) < 0 || make_id(c->keeper, id, e) < 0 ? -1 : 0;
+}
+
+/* -- what is there already --------------------------------------------------------------------------------------------------------- */
+
+/* One tenant of many does not take every place. */
+static int
+check_room(const struct keeper *k, const char *owner, struct error *e)
+{
+        size_t count = 0;
+
+        if (k->sandbox_count >= SANDBOXES_MAX)
+                return fail(e, ERROR_QUOTA_EXCEEDED, "there are %d sandboxes already", SANDBOXES_MAX);
+        /* lint: a call has an owner; the pool, which has none, is not asked */
+        if (strcmp(owner, k->owner) == 0)
+                return 0;
+        for (const struct sandbox *s = k->first; s; s = s->next)
+                count += s->row.owner && strcmp(s->row.owner, owner) == 0;
+        return count < SANDBOXES_OTHERS_MAX ? 0 : fail(e, ERROR_QUOTA_EXCEEDED, "one owner has at most %d sandboxes", SANDBOXES_OTHERS_MAX);
+}
+
+static int
+check_same(const struct store_sandbox *row, const void *digest, size_t len, struct error *e)
+{
+        if (len == DIGEST_LEN && memcmp(digest, row->digest.bytes, DIGEST_LEN) == 0)
+                return 0;
+        return fail_at(e, ERROR_EXISTS, "key", "key_reused", "this key was used to create another sandbox");
+}
+
+/* What the call was repeated for has come and gone: a second one is not what its caller meant. */
+static int
+check_ended(const struct keeper *k, const struct store_sandbox *row, struct error *e)
+{
+        struct store_ended ended;
+        int found = store_ended_find(k->store, row->owner, row->key, loop_wall_ms(), &ended, e);
+
+        if (found <= 0)
+                return found;
+        if (check_same(row, ended.digest, ended.digest_len, e) < 0)
+                return -1;
+        return fail_at(e, ERROR_GONE, "key", "ended", "the sandbox %s, which this key created, has ended", ended.id);
+}
+
+/* 1: this very call was answered before, and `ret` is what it made; 0: it is new; -1. */
+static int
+find_same(struct call *c, const struct store_sandbox *row, struct sandbox **ret, struct error *e)
+{
+        struct sandbox *s = row->key ? registry_find_key(c->keeper, row->owner, row->key) : NULL;
+
+        if (s) {
+                if (check_same(row, s->row.digest.bytes, s->row.digest.len, e) < 0)
+                        return -1;
+                *ret = s;
+                return 1;
+        }
+        if (row->key && check_ended(c->keeper, row, e) < 0)
+                return -1;
+        if (row->name && registry_find_name(c->keeper, row->owner, row->name))
+                return fail_at(e, ERROR_EXISTS, "name", "name_taken", "there is a sandbox named %s already", row->name);
+        return check_room(c->keeper, row->owner, e);
+}
+
+/* -- making one ------------------------------------------------------------------------------------------------------------------------ */
+
+/* Judged, and planned for once: what is wrong with its mounts is said now, and what was opened is closed again. */
+static int
+judge(struct sandbox *s, struct error *e)
+{
+        struct prepare_request request = { .id = s->id, .workspace = s->row.workspace, .runtime = s->row.runtime, .caller_uid = s->row.caller_uid,
+                                           .now_s = (int64_t)(loop_wall_ms() / 1000), .is_living = true };
+        struct record_writer w;
+        void *warnings;
+
+        if (sandbox_judge(s, e) < 0 || prepare_plan(&s->keeper->host, &request, s->prepared, e) < 0)
+                return -1;
+        s->row.is_writable = s->prepared->sources->writable_count > 0;
+        prepared_release(s->prepared);
+        s->row.is_read_only = s->prepared->spec->is_read_only;
+        s->row.provider = sandbox_text(s, s->prepared->spec->provider);
+        s->row.cwd = sandbox_text(s, s->prepared->cwd);
+        s->row.cpu = (uint32_t)s->prepared->cpu;
+        warnings = s->prepared->findings.warning_count > 0 ? arena_alloc(&s->memory, WARNINGS_ROOM) : NULL;
+        if (!warnings)
+                return 0;
+        record_init(&w, warnings, WARNINGS_ROOM);
+        answer_warnings(&w, &s->prepared->findings);
+        if (!w.is_broken)
+                s->row.warnings = (struct store_bytes){ warnings, w.len };
+        return 0;
+}
+
+static struct sandbox *
+create(struct call *c, const struct store_sandbox *row, struct error *e)
+{
+        struct sandbox *s = registry_add(c->keeper, row, e);
+
+        if (!s)
+                return NULL;
+        if (judge(s, e) < 0 || store_sandbox_add(c->keeper->store, &s->row, e) < 0) {
+                registry_remove(s);
+                return NULL;
+        }
+        return s;
+}
+
+/* A ready box becomes the caller's: its row is written anew, under the same id. */
+static struct sandbox *
+take_ready(struct call *c, const struct store_sandbox *row, struct error *e)
+{
+        unsigned char digest[DIGEST_LEN];
+        struct store_bytes wanted = { digest, sizeof digest };
+        struct sandbox *s;
+
+        digest_create(&c->record, true, digest);
+        s = pool_find(c->keeper, &wanted);
+        if (!s)
+                return NULL;
+        return pool_hand_over(s, row, e) < 0 ? NULL : s;
+}
+
+static void
+answer(struct call *c, const struct sandbox *s)
+{
+        struct record_writer w = reply_begin(c);
+
+        answer_sandbox(&w, s);
+        reply_send(c, &w, 0, -1);
+}
+
+/* It was made at an earlier beginning of this call, which waited for its box. */
+static enum call_state
+answer_started(struct call *c, struct error *e)
+{
+        struct sandbox *s = registry_find(c->keeper, &c->caller, c->made, e);
+
+        if (!s)
+                return CALL_FAILED;
+        answer(c, s);
+        return CALL_DONE;
+}
+
+static enum call_state
+begin(struct call *c, struct sandbox *s, struct error *e)
+{
+        enum call_state state;
+
+        struct error ignored;
+
+        memcpy(c->made, s->id, sizeof c->made);
+        state = s->row.is_read_only ? CALL_DONE : sandbox_need_box(s, c, e);
+        if (state == CALL_DONE)
+                answer(c, s);
+        else if (state == CALL_FAILED)
+                (void)sandbox_stop(s, "failed", &ignored);     /* what was refused leaves nothing */
+        return state;
+}
+
+static enum call_state
+create_or_claim(struct call *c, bool may_make, struct error *e)
+{
+        struct arena memory;
+        struct store_sandbox row = { 0 };
+        char id[SANDBOX_ID_LEN];
+        struct sandbox *s = NULL;
+        enum call_state state = CALL_FAILED;
+        int found;
+
+        if (c->made[0] != '\0')
+                return answer_started(c, e);
+        arena_init(&memory, 1 << 20);
+        e->code = ERROR_NONE;
+        registry_remove_rows(c->keeper);               /* one of them may hold the name */
+        found = row_of(c, &memory, id, &row, e) < 0 ? -1 : find_same(c, &row, &s, e);
+        if (found == 0) {
+                s = take_ready(c, &row, e);
+                if (!s && e->code == ERROR_NONE)
+                        s = may_make ? create(c, &row, e) : ((void)fail(e, ERROR_UNAVAILABLE, "no ready box stands in the pool for this"), NULL);
+                if (s) {
+                        deadline_arm(s);
+                        sandbox_touch(s);
+                        watch_tell(s, "created", NULL);
+                }
+        }
+        if (s && record_get_bool(&c->record, FIELD_START, 0)) {
+                state = begin(c, s, e);
+        } else if (s) {
+                answer(c, s);
+                state = CALL_DONE;
+        }
+        arena_fini(&memory);
+        return state;
+}
+
+enum call_state
+op_create(struct call *c, struct error *e)
+{
+        return create_or_claim(c, true, e);
+}
+
+enum call_state
+op_claim(struct call *c, struct error *e)
+{
+        return create_or_claim(c, false, e);
+}

@@ -1,0 +1,564 @@
+/*
+ * keeper/op_exec.c - commands: begun, listed, attached to, signalled, killed.
+ *
+ * Room: keeper (joining). Touches: fd.
+ * Theory: the keeper introduces caller and box by a pair of sockets and is out of the way. The reply with the caller's end is sent at once: whether the
+ * command started, what it says and how it ended come through the channel. With wait_ports the keeper looks meanwhile whether a declared
+ * port answers, and says so in an event of the call's serial: {event: "port-open", exec, port}; whoever waits takes what comes first, that or the
+ * channel's end. read_only is refused before anything else is looked at (A36-169).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/scoped.h"
+#include "event/outcome.h"
+#include "keeper/digest.h"
+#include "keeper/exec.h"
+#include "keeper/op.h"
+#include "keeper/sandbox.h"
+#include "keeper/secret.h"
+#include "text/tree.h"
+#include "wire/channel.h"
+
+enum { LIST_PART = 128 * 1024, ARGV_MAX = 4096, SCRATCH_MAX = 4 << 20, SCRATCH_FIRST = 16 * 1024 };
+
+/* One call is served at a time: what most of them need is here, and asked of nobody. Zeroed again after each, for it may have held secrets. */
+static _Alignas(16) unsigned char scratch_bytes[SCRATCH_FIRST];
+static const char *words[ARGV_MAX + ENVIRONMENT_MAX];
+
+static uint64_t
+least(uint64_t a, uint64_t b)
+{
+        return a < b ? a : b;
+}
+
+/* -- the message ------------------------------------------------------------------------------------------------------------ */
+
+static int
+put(unsigned char *out, size_t *at, const char *text, struct error *e)
+{
+        size_t len = strlen(text) + 1;
+
+        if (len > WIRE_BODY_MAX - *at)
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "argv", "too_long", "the command and its environment are longer than %d bytes", (int)WIRE_BODY_MAX);
+        memcpy(out + *at, text, len);
+        *at += len;
+        return 0;
+}
+
+/* Head, head, arguments, environment, directory. The number of bytes, 0 on failure. */
+static size_t
+write_exec(unsigned char *out, const struct exec_request *r, const struct environment *env, struct error *e)
+{
+        struct wire_exec head = { .exec = r->box.exec, .flags = r->flags, .argc = (uint32_t)r->argc, .envc = (uint32_t)env->count, .rows = r->rows, .columns = r->columns,
+                                  .cpu_seconds = r->cpu_seconds };
+        size_t begin = sizeof r->box + sizeof head, at = begin;
+
+        for (size_t i = 0; i < r->argc; i++)
+                if (put(out, &at, r->argv[i], e) < 0)
+                        return 0;
+        for (size_t i = 0; i < env->count; i++)
+                if (put(out, &at, env->items[i], e) < 0)
+                        return 0;
+        if (put(out, &at, r->cwd, e) < 0)
+                return 0;
+        head.strings_len = (uint32_t)(at - begin);
+        memcpy(out, &r->box, sizeof r->box);
+        memcpy(out + sizeof r->box, &head, sizeof head);
+        return at;
+}
+
+static size_t
+count_env(struct store_bytes env)
+{
+        const char *bytes = env.bytes;
+        size_t count = 0;
+
+        for (size_t i = 0; i < env.len; i++)
+                count += bytes[i] == '\0';
+        return count < ENVIRONMENT_MAX ? count : ENVIRONMENT_MAX;
+}
+
+static size_t
+split_env(struct store_bytes env, const char **items, size_t most)
+{
+        const char *bytes = env.bytes;
+        size_t count = 0;
+
+        for (size_t at = 0; at < env.len && count < most; at += strlen(bytes + at) + 1)
+                items[count++] = bytes + at;
+        return count;
+}
+
+static int
+make_environment(const struct sandbox *s, const struct exec_request *r, struct arena *scratch, struct environment *ret, struct error *e)
+{
+        const char **items = arena_array(scratch, const char *, count_env(s->row.env) + 1);
+        struct prepare_command command = { .cwd = r->cwd, .has_terminal = (r->flags & WIRE_EXEC_TTY) != 0, .env = r->env, .env_count = r->env_count,
+                                           .host = s->keeper->environment,
+                                           .secrets = r->secrets, .actor = secret_actor(s), .is_own = (r->flags & WIRE_EXEC_BUILTIN) != 0 };
+
+        if (!items)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the environment");
+        command.sandbox_env = items;
+        command.sandbox_env_count = split_env(s->row.env, items, count_env(s->row.env));
+        return prepare_environment(scratch, s->prepared, &command, ret, e);
+}
+
+/* -- giving it to the box ---------------------------------------------------------------------------------------------------- */
+
+/* What is given at once as standard input goes ahead of the caller, through his own end. */
+static int
+send_input(int fd, const struct exec_request *r, struct error *e)
+{
+        struct channel_frame frame = { .kind = CHANNEL_STDIN, .len = (uint32_t)r->input_len }, end = { .kind = CHANNEL_STDIN_END };
+
+        if (r->input_len > 0 && (send(fd, &frame, sizeof frame, MSG_NOSIGNAL) != (ssize_t)sizeof frame ||
+                                 send(fd, r->input, r->input_len, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)r->input_len))
+                return fail_sys(e, ERROR_INTERNAL, errno, "handing on standard input");
+        if (r->ends_input && send(fd, &end, sizeof end, MSG_NOSIGNAL) != (ssize_t)sizeof end)
+                return fail_sys(e, ERROR_INTERNAL, errno, "handing on standard input");
+        return 0;
+}
+
+/* As the box describes it. */
+static void
+describe(const struct exec_request *r, struct wire_box_listed *l)
+{
+        size_t at = 0;
+
+        for (size_t i = 0; i < r->argc && at + 1 < sizeof l->command; i++) {
+                const char *text = r->argv[i];
+
+                if (i > 0)
+                        l->command[at++] = ' ';
+                for (; *text != '\0' && at + 1 < sizeof l->command; text++)
+                        l->command[at++] = (unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text;
+        }
+}
+
+static void
+note(struct box *b, const struct exec_request *r)
+{
+        struct wire_box_listed l = { .exec = r->box.exec, .state = BOX_EXEC_STARTING, .flags = r->box.flags };
+
+        memcpy(l.key, r->box.key, sizeof l.key);
+        memcpy(l.task, r->box.task, sizeof l.task);
+        describe(r, &l);
+        (void)box_add_exec(b, &l);
+}
+
+int
+exec_send(struct sandbox *s, struct exec_request *r, int *ret_channel, struct error *e)
+{
+        struct keeper *k = s->keeper;
+        struct environment env = { .count = 0 };
+        struct arena scratch;
+        scoped_fd int ours = -1;
+        int pair[2], result = -1;
+        size_t len = 0;
+
+        arena_init_in(&scratch, SCRATCH_MAX, scratch_bytes, sizeof scratch_bytes);
+        r->box.exec = (r->box.flags & BOX_EXEC_QUIET) != 0 ? ++s->box->last_quiet : ++s->box->last_exec;
+        if (sandbox_judge(s, e) == 0 && make_environment(s, r, &scratch, &env, e) == 0)
+                len = write_exec(k->plan, r, &env, e);
+        if (len > 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0) {
+                ours = pair[0];
+                result = send_input(ours, r, e);
+                if (result == 0 && box_send_fd(s->box, WIRE_BOX_EXEC, k->plan, len, pair[1]) < 0)
+                        result = fail(e, ERROR_BACKEND_FAILED, "the sandbox %s does not answer", s->id);
+                else if (result < 0)
+                        (void)close(pair[1]);
+        } else if (len > 0) {
+                (void)fail_sys(e, ERROR_INTERNAL, errno, "making a channel");
+        }
+        explicit_bzero(k->plan, len > 0 ? len : sizeof k->plan);       /* the environment may hold secrets */
+        prepare_environment_wipe(&env);
+        arena_fini(&scratch);
+        explicit_bzero(scratch_bytes, sizeof scratch_bytes);
+        if (result < 0)
+                return -1;
+        if ((r->box.flags & BOX_EXEC_QUIET) == 0)
+                note(s->box, r);
+        *ret_channel = fd_take(&ours);
+        return 0;
+}
+
+/* -- exec.start ------------------------------------------------------------------------------------------------------------------ */
+
+/* How long one command may run: a background one, and one whose port is waited for, has a limit only where somebody wrote one. */
+static uint64_t
+manifest_timeout(const struct sandbox *s, bool stays)
+{
+        const struct spec *spec = s->prepared->spec;
+
+        return stays && spec->limits.timeout_ms == EXEC_DEFAULT_TIMEOUT_MS ? BOX_NO_LIMIT : spec->limits.timeout_ms;
+}
+
+/* All of them or none: a command that lost its last words is another command. */
+static int
+read_words(const struct record *r, struct exec_request *ret, const char **argv, const char **env, struct error *e)
+{
+        struct record_entry entry;
+        size_t at = 0;
+
+        ret->argv = argv;
+        ret->env = env;
+        while (record_next(r, &at, &entry) > 0) {
+                if (entry.tag == FIELD_ARGV && ret->argc == ARGV_MAX)
+                        return fail_at(e, ERROR_QUOTA_EXCEEDED, "argv", NULL, "a command has at most %d words", ARGV_MAX);
+                if (entry.tag == FIELD_ENV && ret->env_count == ENVIRONMENT_MAX)
+                        return fail_at(e, ERROR_QUOTA_EXCEEDED, "env", NULL, "a command has at most %d names in its environment", ENVIRONMENT_MAX);
+                if (entry.tag == FIELD_ARGV) {
+                        argv[ret->argc++] = entry.value;
+                } else if (entry.tag == FIELD_ENV) {
+                        env[ret->env_count++] = entry.value;
+                } else if (entry.tag == FIELD_INPUT) {
+                        ret->input = entry.value;
+                        ret->input_len = entry.len;
+                }
+        }
+        return 0;
+}
+
+static int
+choose_command(const struct sandbox *s, const struct record *r, struct exec_request *q, const char **argv, struct error *e)
+{
+        const char *command = record_get_text(r, FIELD_COMMAND, NULL);
+
+        if (command && q->argc > 0)
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "command", "both", "a call has either argv or command");
+        if (command) {
+                /* lint: the caller gives room for WORDS_MAX words */
+                argv[0] = s->prepared->spec->shell;
+                argv[1] = "-c";
+                argv[2] = command;
+                q->argc = 3;
+        }
+        if (q->argc == 0 || argv[0][0] == '\0')
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "argv", "missing", q->argc == 0 ? "there is no command to run" : "the command's name is empty");
+        return 0;
+}
+
+static int
+choose_task(const struct sandbox *s, const struct record *r, struct exec_request *q, struct error *e)
+{
+        const char *name = record_get_text(r, FIELD_TASK, NULL);
+        const struct task *task = name ? task_find(s, name) : NULL;
+
+        if (name && !task)
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "task", "unknown_task", "no task %s has begun in this sandbox", name);
+        if (task) {
+                memcpy(q->box.task, task->name, sizeof q->box.task);
+                q->box.deadline_ms = task->deadline_ms;
+        }
+        return 0;
+}
+
+static void
+choose_limits(const struct sandbox *s, const struct record *r, struct exec_request *q)
+{
+        const struct spec *spec = s->prepared->spec;
+        bool stays = (q->box.flags & BOX_EXEC_BACKGROUND) != 0 || record_get_bool(r, FIELD_WAIT_PORTS, 0);
+
+        q->box.timeout_ms = least(manifest_timeout(s, stays), record_get_uint(r, FIELD_TIMEOUT, BOX_NO_LIMIT));
+        q->box.cpu_ms = least(spec->limits.cpu_ms, record_get_uint(r, FIELD_CPU, BOX_NO_LIMIT));
+        q->box.output_bytes = least(spec->limits.output_bytes, record_get_uint(r, FIELD_OUTPUT_BYTES, BOX_NO_LIMIT));
+        q->box.keep_bytes = record_get_uint(r, FIELD_KEEP_BYTES, 0);
+        if (s->prepared->cpu == PLAN_CPU_RLIMIT && q->box.cpu_ms != BOX_NO_LIMIT)
+                q->cpu_seconds = (q->box.cpu_ms + 999) / 1000;
+}
+
+static void
+choose_flags(const struct record *r, struct exec_request *q)
+{
+        static const struct { uint16_t tag; uint32_t flag; } flags[] = {
+                { FIELD_BACKGROUND, BOX_EXEC_BACKGROUND }, { FIELD_LOSSLESS, BOX_EXEC_LOSSLESS }, { FIELD_KILL_REST, BOX_EXEC_KILL_REST },
+        };
+        bool keeps_open = record_get_bool(r, FIELD_STDIN_OPEN, 0), is_tty = record_get_bool(r, FIELD_TTY, 0);
+
+        for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+                q->box.flags |= record_get_bool(r, flags[i].tag, 0) ? flags[i].flag : 0;
+        if (is_tty)
+                q->flags |= WIRE_EXEC_TTY;
+        else if (!keeps_open && !q->input)
+                q->box.flags |= BOX_EXEC_NO_STDIN;
+        q->ends_input = q->input != NULL && !keeps_open && !is_tty;
+        q->rows = (uint16_t)record_get_uint(r, FIELD_ROWS, 0);
+        q->columns = (uint16_t)record_get_uint(r, FIELD_COLUMNS, 0);
+        (void)memccpy(q->box.key, record_get_text(r, FIELD_KEY, ""), '\0', sizeof q->box.key - 1);
+}
+
+static int
+request_of(const struct sandbox *s, const struct record *r, struct exec_request *q, const char **argv, const char **env, struct error *e)
+{
+        *q = (struct exec_request){ .box.deadline_ms = BOX_NO_LIMIT };
+        if (read_words(r, q, argv, env, e) < 0)
+                return -1;
+        choose_flags(r, q);
+        q->cwd = record_get_text(r, FIELD_CWD, s->prepared->cwd ? s->prepared->cwd : "/");
+        if (choose_command(s, r, q, argv, e) < 0 || choose_task(s, r, q, e) < 0)
+                return -1;
+        choose_limits(s, r, q);
+        return 0;
+}
+
+static void
+reply_exec(struct call *c, const struct sandbox *s, const struct wire_box_listed *l, int take_channel)
+{
+        struct record_writer w = reply_begin(c);
+
+        if (l)
+                answer_exec(&w, s, l);
+        reply_send(c, &w, 0, take_channel);
+}
+
+/* A channel to an exec that is there. */
+static int
+attach(struct sandbox *s, const struct wire_box_attach *ask, int *ret_channel, struct error *e)
+{
+        int pair[2];
+
+        if (!s->box || s->box->is_gone)
+                return fail(e, ERROR_BACKEND_FAILED, "the box of the sandbox %s is gone, and its output with it", s->id);
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+                return fail_sys(e, ERROR_INTERNAL, errno, "making a channel");
+        if (box_send_fd(s->box, WIRE_BOX_ATTACH, ask, sizeof *ask, pair[1]) < 0) {
+                (void)close(pair[0]);
+                return fail(e, ERROR_BACKEND_FAILED, "the sandbox %s does not answer", s->id);
+        }
+        *ret_channel = pair[0];
+        return 0;
+}
+
+int
+exec_find_key(const struct call *c, const struct sandbox *s, struct error *e)
+{
+        const char *key = record_get_text(&c->record, FIELD_KEY, "");
+        unsigned char digest[DIGEST_LEN];
+
+        if (key[0] == '\0')
+                return 0;
+        digest_exec(c->op->code, &c->record, digest);
+        return store_key_find(s->keeper->store, s->id, "exec", key, (struct store_bytes){ digest, sizeof digest }, e);
+}
+
+void
+exec_note_key(const struct call *c, const struct sandbox *s)
+{
+        const char *key = record_get_text(&c->record, FIELD_KEY, "");
+        unsigned char digest[DIGEST_LEN];
+        struct error ignored;
+
+        if (key[0] == '\0')
+                return;
+        digest_exec(c->op->code, &c->record, digest);
+        (void)store_key_note(s->keeper->store, s->id, "exec", key, (struct store_bytes){ digest, sizeof digest }, &ignored);
+}
+
+/* Is it what was asked for before, as far as only its box still knows: the beginning of its command? Else one would be given another's answer. */
+static int
+check_beginning(const struct sandbox *s, const struct record *r, const struct wire_box_listed *l, struct error *e)
+{
+        const char **argv = malloc((ARGV_MAX + ENVIRONMENT_MAX) * sizeof *argv);
+        struct wire_box_listed asked = { 0 };
+        struct exec_request q = { .argc = 0 };
+        int result = argv ? read_words(r, &q, argv, argv + ARGV_MAX, e) : fail(e, ERROR_NO_MEMORY, "no memory for a command");
+
+        if (result == 0 && choose_command(s, r, &q, argv, e) < 0)
+                result = -1;
+        if (result == 0) {
+                describe(&q, &asked);
+                if (strcmp(asked.command, l->command) != 0)
+                        result = fail_at(e, ERROR_EXISTS, "key", "key_reused", "this key was used for another command, exec %u", l->exec);
+        }
+        free(argv);
+        return result;
+}
+
+/* The same key again: the same exec, from its first byte on. */
+static enum call_state
+join(struct call *c, struct sandbox *s, const struct wire_box_listed *l, bool is_known, struct error *e)
+{
+        struct wire_box_attach ask = { .exec = l->exec, .flags = record_get_bool(&c->record, FIELD_LOSSLESS, 0) ? BOX_EXEC_LOSSLESS : 0 };
+        int channel = -1;
+
+        if ((!is_known && check_beginning(s, &c->record, l, e) < 0) || attach(s, &ask, &channel, e) < 0)
+                return CALL_FAILED;
+        reply_exec(c, s, l, channel);
+        return CALL_DONE;
+}
+
+static enum call_state
+start(struct call *c, struct sandbox *s, struct error *e)
+{
+        struct exec_request q;
+        int channel = -1;
+
+        if (request_of(s, &c->record, &q, words, words + ARGV_MAX, e) < 0)
+                return CALL_FAILED;
+        q.secrets = secret_of_call(c);
+        if (exec_send(s, &q, &channel, e) < 0)
+                return CALL_FAILED;
+        secret_tell(c, s, q.box.exec);
+        exec_note_key(c, s);
+        reply_exec(c, s, box_find_exec(s->box, q.box.exec), channel);
+        if (record_get_bool(&c->record, FIELD_WAIT_PORTS, 0))
+                port_wait_begin(c, s, q.box.exec);
+        return CALL_DONE;
+}
+
+enum call_state
+op_exec(struct call *c, struct error *e)
+{
+        struct sandbox *s = registry_of_call(c, e);
+        const struct wire_box_listed *same;
+        enum call_state state;
+        int known;
+
+        if (!s)
+                return CALL_FAILED;
+        if (s->row.is_read_only)
+                return fail_at(e, ERROR_READ_ONLY, "read_only", NULL, "the sandbox %s is read_only, so no command may run", s->id), CALL_FAILED;
+        state = sandbox_judge(s, e) < 0 ? CALL_FAILED : sandbox_need_box(s, c, e);
+        if (state != CALL_DONE)
+                return state;
+        known = exec_find_key(c, s, e);
+        if (known < 0)
+                return CALL_FAILED;
+        same = box_find_key(s->box, record_get_text(&c->record, FIELD_KEY, ""));
+        if (same)
+                return join(c, s, same, known > 0, e);
+        state = record_get_bool(&c->record, FIELD_WAIT_PORTS, 0) ? port_look_before(c, s, e) : CALL_DONE;
+        if (state == CALL_DONE)
+                state = secret_need(c, s, e);
+        return state == CALL_DONE ? start(c, s, e) : state;
+}
+
+/* -- the others ----------------------------------------------------------------------------------------------------------------------- */
+
+enum call_state
+op_exec_list(struct call *c, struct error *e)
+{
+        const struct sandbox *s = registry_of_call(c, e);
+        struct record_writer w;
+
+        if (!s)
+                return CALL_FAILED;
+        if (s->box && box_need_listing(s->box, c) == CALL_WAITS)
+                return CALL_WAITS;
+        w = reply_begin(c);
+        for (size_t i = 0; s->box && i < s->box->exec_count; i++) {
+                size_t mark;
+
+                if (w.len > LIST_PART) {
+                        reply_send(c, &w, REPLY_MORE, -1);
+                        w = reply_begin(c);
+                }
+                mark = record_open(&w, FIELD_ITEMS);
+                answer_exec(&w, s, &s->box->execs[i]);
+                record_close(&w, mark);
+        }
+        reply_send(c, &w, 0, -1);
+        return CALL_DONE;
+}
+
+static struct wire_box_listed *
+find_exec(struct call *c, struct sandbox **ret, struct error *e)
+{
+        uint32_t exec = (uint32_t)record_get_uint(&c->record, FIELD_EXEC, 0);
+        struct wire_box_listed *l;
+
+        *ret = registry_of_call(c, e);
+        if (!*ret)
+                return NULL;
+        l = (*ret)->box ? box_find_exec((*ret)->box, exec) : NULL;
+        if (!l)
+                (void)fail_at(e, ERROR_EXEC_NOT_FOUND, "exec", NULL, "the sandbox %s knows no exec %u", (*ret)->id, exec);
+        return l;
+}
+
+static bool
+still_runs(const struct sandbox *s, const struct wire_box_listed *l)
+{
+        return s->box && !s->box->is_gone && (l->state == BOX_EXEC_STARTING || l->state == BOX_EXEC_RUNNING);
+}
+
+enum call_state
+op_exec_get(struct call *c, struct error *e)
+{
+        struct sandbox *s;
+        const struct wire_box_listed *l = find_exec(c, &s, e);
+
+        if (!l)
+                return CALL_FAILED;
+        if (still_runs(s, l) && box_need_listing(s->box, c) == CALL_WAITS)
+                return CALL_WAITS;
+        reply_exec(c, s, l, -1);
+        return CALL_DONE;
+}
+
+enum call_state
+op_exec_attach(struct call *c, struct error *e)
+{
+        struct sandbox *s;
+        const struct wire_box_listed *l = find_exec(c, &s, e);
+        struct wire_box_attach ask = { .stdout_offset = record_get_uint(&c->record, FIELD_STDOUT_OFFSET, 0),
+                                       .stderr_offset = record_get_uint(&c->record, FIELD_STDERR_OFFSET, 0),
+                                       .flags = record_get_bool(&c->record, FIELD_LOSSLESS, 0) ? BOX_EXEC_LOSSLESS : 0 };
+        int channel = -1;
+
+        if (!l)
+                return CALL_FAILED;
+        if (still_runs(s, l) && box_need_listing(s->box, c) == CALL_WAITS)
+                return CALL_WAITS;
+        ask.exec = l->exec;
+        if (attach(s, &ask, &channel, e) < 0)
+                return CALL_FAILED;
+        reply_exec(c, s, l, channel);
+        return CALL_DONE;
+}
+
+enum call_state
+op_exec_signal(struct call *c, struct error *e)
+{
+        struct sandbox *s;
+        const struct wire_box_listed *l = find_exec(c, &s, e);
+        struct wire_exec_number ask;
+
+        if (!l)
+                return CALL_FAILED;
+        if (!still_runs(s, l))
+                return fail_at(e, ERROR_EXEC_NOT_FOUND, "exec", "ended", "the exec %u has ended", l->exec), CALL_FAILED;
+        ask = (struct wire_exec_number){ l->exec, (int32_t)record_get_int(&c->record, FIELD_SIGNAL, 0) };
+        (void)box_send(s->box, WIRE_BOX_SIGNAL, &ask, sizeof ask);
+        sandbox_touch(s);
+        reply_exec(c, s, NULL, -1);
+        return CALL_DONE;
+}
+
+enum call_state
+op_exec_kill(struct call *c, struct error *e)
+{
+        struct sandbox *s;
+        const struct wire_box_listed *l = find_exec(c, &s, e);
+        struct wire_box_kill ask = { .word = OUTCOME_KILLED };
+        struct record_writer w;
+        bool ran;
+
+        if (!l)
+                return CALL_FAILED;
+        ran = still_runs(s, l);
+        ask.exec = l->exec;
+        if (s->box && !s->box->is_gone)
+                (void)box_send(s->box, WIRE_BOX_KILL, &ask, sizeof ask);
+        sandbox_touch(s);
+        w = reply_begin(c);
+        record_bool(&w, FIELD_EXISTED, ran);
+        reply_send(c, &w, 0, -1);
+        return CALL_DONE;
+}

@@ -1,0 +1,117 @@
+/*
+ * keeper/op_file.c - file operations: commands of the guest's own, run inside as the payload would run.
+ *
+ * Room: keeper (joining). Touches: fd.
+ * Theory: no path of the host is looked up. The keeper says what to do; the bytes go between caller and box. They are quiet: not listed, and they keep no
+ * sandbox from being idle. Reading is open where a sandbox is read_only, writing is not (A36-170).
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "keeper/exec.h"
+#include "keeper/op.h"
+
+enum { LIST_MAX = 100000, WORDS_MAX = 5, NUMBER_LEN = 24, TIMEOUT_MS = 600000 };
+
+struct words { const char *argv[WORDS_MAX]; size_t argc; char numbers[2][NUMBER_LEN]; };
+
+static const char *
+number(struct words *w, int which, uint64_t value)
+{
+        (void)snprintf(w->numbers[which], NUMBER_LEN, "%" PRIu64, value);
+        return w->numbers[which];
+}
+
+static enum call_state
+run(struct call *c, bool changes, const struct words *w, struct error *e)
+{
+        struct sandbox *s = registry_of_call(c, e);
+        bool takes_input = strcmp(w->argv[0], "write") == 0;
+        struct exec_request q = { .flags = WIRE_EXEC_BUILTIN, .argv = w->argv, .argc = w->argc, .cwd = "/" };
+        struct record_writer reply;
+        enum call_state state;
+        int channel = -1;
+
+        if (!s)
+                return CALL_FAILED;
+        if (changes && s->row.is_read_only)
+                return fail_at(e, ERROR_READ_ONLY, "read_only", NULL, "the sandbox %s is read_only, so nothing in it is written", s->id), CALL_FAILED;
+        state = sandbox_judge(s, e) < 0 ? CALL_FAILED : sandbox_need_box(s, c, e);
+        if (state != CALL_DONE)
+                return state;
+        if (s->prepared->cwd)
+                q.cwd = s->prepared->cwd;
+        q.box = (struct wire_box_exec){ .flags = BOX_EXEC_QUIET | BOX_EXEC_LOSSLESS | (takes_input ? 0u : BOX_EXEC_NO_STDIN), .deadline_ms = BOX_NO_LIMIT,
+                                        .timeout_ms = TIMEOUT_MS, .cpu_ms = BOX_NO_LIMIT, .output_bytes = BOX_NO_LIMIT };
+        (void)memccpy(q.box.key, record_get_text(&c->record, FIELD_KEY, ""), '\0', sizeof q.box.key - 1);
+        if (exec_find_key(c, s, e) < 0 || exec_send(s, &q, &channel, e) < 0)
+                return CALL_FAILED;
+        exec_note_key(c, s);
+        reply = reply_begin(c);
+        reply_send(c, &reply, 0, channel);
+        return CALL_DONE;
+}
+
+static const char *
+path_of(const struct call *c)
+{
+        return record_get_text(&c->record, FIELD_PATH, "");
+}
+
+enum call_state
+op_file_read(struct call *c, struct error *e)
+{
+        struct words w = { .argv = { "read", path_of(c) }, .argc = 4 };
+
+        w.argv[2] = number(&w, 0, record_get_uint(&c->record, FIELD_OFFSET, 0));
+        w.argv[3] = number(&w, 1, record_get_uint(&c->record, FIELD_LENGTH, UINT64_MAX));
+        return run(c, false, &w, e);
+}
+
+enum call_state
+op_file_write(struct call *c, struct error *e)
+{
+        return run(c, true, &(struct words){ .argv = { "write" }, .argc = 1 }, e);
+}
+
+enum call_state
+op_file_list(struct call *c, struct error *e)
+{
+        struct words w = { .argv = { "list", path_of(c) }, .argc = 4 };
+
+        w.argv[2] = number(&w, 0, record_get_uint(&c->record, FIELD_DEPTH, 1));
+        w.argv[3] = number(&w, 1, LIST_MAX);
+        return run(c, false, &w, e);
+}
+
+enum call_state
+op_file_stat(struct call *c, struct error *e)
+{
+        return run(c, false, &(struct words){ .argv = { "stat", path_of(c) }, .argc = 2 }, e);
+}
+
+enum call_state
+op_file_mkdir(struct call *c, struct error *e)
+{
+        struct words w = { .argv = { "mkdir", path_of(c) }, .argc = 4 };
+
+        w.argv[2] = number(&w, 0, record_get_uint(&c->record, FIELD_MODE, 0755));
+        w.argv[3] = number(&w, 1, (uint64_t)record_get_bool(&c->record, FIELD_RECURSIVE, 0));
+        return run(c, true, &w, e);
+}
+
+enum call_state
+op_file_move(struct call *c, struct error *e)
+{
+        return run(c, true, &(struct words){ .argv = { "move", path_of(c), record_get_text(&c->record, FIELD_TARGET, "") }, .argc = 3 }, e);
+}
+
+enum call_state
+op_file_remove(struct call *c, struct error *e)
+{
+        struct words w = { .argv = { "remove", path_of(c) }, .argc = 3 };
+
+        w.argv[2] = number(&w, 0, (uint64_t)record_get_bool(&c->record, FIELD_RECURSIVE, 0));
+        return run(c, true, &w, e);
+}

@@ -1,0 +1,262 @@
+/*
+ * keeper/op_wall.c - denials, network: what was refused a way out, and another list.
+ *
+ * Room: keeper (joining). Touches: the store, clock.
+ * Theory: a list is changed by changing the manifest, which is judged again as a whole: there is one way to be permitted something. Stored before the gate is told,
+ * and the caller is answered once the gate has taken it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "egress/admit.h"
+#include "keeper/op.h"
+#include "keeper/sandbox.h"
+#include "keeper/limits.h"
+#include "plan/refuse.h"
+#include "plan/wall.h"
+#include "text/tree_pack.h"
+
+/* -- denials ---------------------------------------------------------------------------------------------------------------------- */
+
+static void
+answer_moment(struct record_writer *w, uint64_t at_ms)
+{
+        uint64_t now = loop_now_ms(), wall = loop_wall_ms();
+
+        if (at_ms <= now && now - at_ms <= wall)
+                record_uint(w, FIELD_AT, wall - (now - at_ms));
+}
+
+enum call_state
+op_denials(struct call *c, struct error *e)
+{
+        const struct sandbox *s = registry_of_call(c, e);
+        struct record_writer w;
+
+        if (!s)
+                return CALL_FAILED;
+        w = reply_begin(c);
+        for (size_t i = 0; s->box && i < s->box->denial_count; i++) {
+                size_t mark = record_open(&w, FIELD_ITEMS);
+
+                answer_moment(&w, s->box->denials[i].d.at_ms);
+                answer_denied(&w, &s->box->denials[i]);
+                record_close(&w, mark);
+        }
+        reply_send(c, &w, 0, -1);
+        return CALL_DONE;
+}
+
+/* -- network ---------------------------------------------------------------------------------------------------------------------- */
+
+
+static struct node *
+add_child(struct arena *a, struct node *map, const struct node *child, struct node *last)
+{
+        struct node *copy = arena_new(a, struct node);
+
+        if (!copy)
+                return NULL;
+        *copy = *child;
+        copy->next = NULL;
+        if (last)
+                last->next = copy;
+        else
+                map->first = copy;
+        map->len++;
+        return copy;
+}
+
+/* A copy of the map with `name` left out, and `instead` at its end. NULL without memory. */
+static struct node *
+replace(struct arena *a, const struct node *map, const char *name, struct node *instead)
+{
+        struct node *copy = arena_new(a, struct node), *last = NULL;
+
+        if (!copy)
+                return NULL;
+        *copy = *map;
+        copy->first = NULL;
+        copy->len = 0;
+        node_each(child, map)
+                if (strcmp(child->key, name) != 0 && (last = add_child(a, copy, child, last)) == NULL)
+                        return NULL;
+        instead->key = name;
+        return add_child(a, copy, instead, last) ? copy : NULL;
+}
+
+static struct node *
+network_of(struct arena *a, const struct record *r)
+{
+        struct node *network = arena_new(a, struct node), *list = arena_new(a, struct node), *last = NULL;
+        struct record_entry entry;
+        size_t at = 0;
+
+        if (!network || !list)
+                return NULL;
+        *list = (struct node){ .kind = NODE_LIST, .key = "egress" };
+        while (record_next(r, &at, &entry) > 0) {
+                struct node item = { .kind = NODE_STRING, .text = entry.value, .len = entry.len };
+
+                if (entry.tag != FIELD_EGRESS)
+                        continue;
+                item.len = strnlen(item.text, entry.len);
+                last = add_child(a, list, &item, last);
+                if (!last)
+                        return NULL;
+        }
+        *network = (struct node){ .kind = NODE_MAP, .first = list, .len = 1 };
+        return network;
+}
+
+/* What a sandbox without a manifest is made of. */
+static const struct node config = { .kind = NODE_MAP, .key = "config" };
+static const struct node provider = { .kind = NODE_STRING, .key = "provider", .text = "local", .len = 5, .next = &config };
+static const struct node standard = { .kind = NODE_MAP, .first = &provider, .len = 2 };
+
+/* The manifest with the new list in its place, packed into the sandbox's memory. */
+static int
+write_manifest(struct sandbox *s, const struct record *r, struct store_bytes *ret, struct error *e)
+{
+        struct arena a;
+        const struct node *root, *block;
+        struct node *network, *changed = NULL;
+        int result = -1;
+
+        arena_init(&a, LIMITS_TREE_MEMORY);
+        root = &standard;
+        if (s->row.manifest.len == 0 || tree_unpack(&a, s->row.manifest.bytes, s->row.manifest.len, &limits_manifest, &root, e) == 0) {
+                block = node_find(root, "sandbox");
+                network = network_of(&a, r);
+                if (network)
+                        changed = replace(&a, block ? block : root, "network", network);
+                if (changed && block)
+                        changed = replace(&a, root, "sandbox", changed);
+                (void)fail(e, ERROR_NO_MEMORY, "no memory for another list");
+                if (changed) {
+                        size_t len = tree_pack_len(changed);
+                        void *bytes = arena_alloc(&s->memory, len);
+
+                        if (bytes) {
+                                tree_pack(changed, bytes);
+                                *ret = (struct store_bytes){ bytes, len };
+                                result = 0;
+                        }
+                }
+        }
+        arena_fini(&a);
+        return result;
+}
+
+/* Ports below 1024 were opened when the box was made: a living one can lose some, and not gain any. */
+static int
+check_low(const struct sandbox *s, const struct spec *now, const struct spec *wanted, struct error *e)
+{
+        uint16_t had[PLAN_WALL_PORTS], want[PLAN_WALL_PORTS];
+        size_t had_count = plan_wall_ports(now, had, NULL), want_count = plan_wall_ports(wanted, want, NULL);
+
+        for (size_t i = 0; i < want_count; i++)
+                if (!plan_wall_has(had, had_count, want[i])) {
+                        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, "egress", "low_port", "port %u was not listed when the sandbox %s was made, and ports below 1024 cannot be added later",
+                                      want[i], s->id);
+                        error_hint(e, "Create one whose manifest lists it, or says metadata.carrel.egress.routed: true; to such a one ports can be added.");
+                        return -1;
+                }
+        return 0;
+}
+
+/* A routed wall has sockets for so many ports more, and one that listened once is not free again. */
+static int
+check_stock(const struct sandbox *s, const struct spec *wanted, struct error *e)
+{
+        if (wall_box_can(s->box, wanted))
+                return 0;
+        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, "egress", "no_more_ports", "the wall of the sandbox %s can listen to %zu ports more, and the list names more that are new to it", s->id,
+                      s->box->stock);
+        error_hint(e, "Leave new ports out, or create one whose manifest lists them.");
+        return -1;
+}
+
+static int
+check_ports(const struct sandbox *s, const struct spec *now, const struct spec *wanted, struct error *e)
+{
+        const struct plan_request nothing = { .mount_count = 0 };
+
+        if (plan_refuse(wanted, &s->keeper->host.facts, &nothing, e) < 0)
+                return -1;
+        if (!s->box || s->box->is_gone)
+                return 0;
+        if (!s->box->has_wall && wanted->egress_count > 0) {
+                (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, "egress", "no_wall", "the sandbox %s was made without network.egress, so it has no wall that could let something through", s->id);
+                error_hint(e, "Create one whose manifest lists what it needs, or has metadata.carrel.egress, if only `{}`: to such a one hosts can be added.");
+                return -1;
+        }
+        return s->box->is_routed ? check_stock(s, wanted, e) : check_low(s, now, wanted, e);
+}
+
+/* Judged as if it were created now, by whoever owns it. */
+static int
+judge(struct sandbox *s, const struct store_bytes *manifest, struct error *e)
+{
+        struct prepared *old = s->prepared;
+        struct arena old_tree = s->tree_memory;
+        struct store_bytes old_manifest = s->row.manifest;
+        int result;
+
+        s->prepared = NULL;
+        s->row.manifest = *manifest;
+        result = sandbox_judge(s, e);
+        if (result == 0)
+                result = check_ports(s, old->spec, s->prepared->spec, e);
+        if (result == 0)
+                result = sandbox_save(s, e);
+        if (result < 0) {
+                if (s->prepared) {
+                        prepared_fini(s->prepared);
+                        free(s->prepared);
+                        arena_fini(&s->tree_memory);
+                }
+                s->prepared = old;
+                s->tree_memory = old_tree;
+                s->row.manifest = old_manifest;
+                return -1;
+        }
+        prepared_fini(old);
+        free(old);
+        arena_fini(&old_tree);
+        return 0;
+}
+
+enum call_state
+op_network(struct call *c, struct error *e)
+{
+        struct sandbox *s = registry_of_call(c, e);
+        struct store_bytes manifest;
+        struct record_writer w;
+
+        if (!s)
+                return CALL_FAILED;
+        if (s->state == SANDBOX_STOPPING)
+                return fail_at(e, ERROR_NOT_FOUND, "id", NULL, "the sandbox %s is being stopped", s->id), CALL_FAILED;
+        if (s->state == SANDBOX_STARTING) {            /* its plan is on its way: afterwards */
+                calls_add(&s->waiting, c);
+                return CALL_WAITS;
+        }
+        if (sandbox_judge(s, e) < 0 || write_manifest(s, &c->record, &manifest, e) < 0)
+                return CALL_FAILED;
+        if (manifest.len != s->row.manifest.len || memcmp(manifest.bytes, s->row.manifest.bytes, manifest.len) != 0) {
+                if (judge(s, &manifest, e) < 0)
+                        return CALL_FAILED;
+                if (s->box && s->box->is_ready)
+                        wall_box_changed(s->box);
+                watch_tell(s, "network-changed", NULL);
+        }
+        if (s->box && s->box->wall != 0 && s->box->taken != s->box->generation) {
+                calls_add(&s->box->listing, c);        /* begins anew once the gate has it */
+                return CALL_WAITS;
+        }
+        w = reply_begin(c);
+        answer_sandbox(&w, s);
+        reply_send(c, &w, 0, -1);
+        return CALL_DONE;
+}

@@ -1,0 +1,132 @@
+/* keeper/peer_test.c - what sending without waiting promises: order, bounds, every descriptor closed. */
+#include "keeper/peer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/unit.h"
+
+static int heard;
+
+static void
+on_ready(struct peer *p, uint32_t events)
+{
+        heard++;
+}
+
+struct rig { struct loop *loop; struct peer peer; int other; };
+
+static void
+begin(struct rig *r)
+{
+        int pair[2];
+
+        heard = 0;
+        assert_int_equal(loop_new(&r->loop), 0);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+        assert_int_equal(peer_open(&r->peer, r->loop, pair[0], on_ready), 0);
+        r->other = pair[1];
+}
+
+static void
+finish(struct rig *r)
+{
+        peer_close(&r->peer);
+        loop_free(r->loop);
+        (void)close(r->other);
+}
+
+static int
+receive(struct rig *r, uint64_t *ret)
+{
+        struct wire_message m;
+        int result = wire_receive(r->other, 0, &m, ret, sizeof *ret);
+
+        if (result > 0)
+                wire_message_close(&m);
+        return result;
+}
+
+static void
+what_does_not_fit_waits_and_keeps_its_order(void **state)
+{
+        struct rig r;
+        uint64_t got = 0, want = 0, sent = 0;
+
+        begin(&r);
+        for (; r.peer.count < 50; sent++)
+                assert_int_equal(peer_send(&r.peer, WIRE_CALL, &sent, sizeof sent, NULL, 0), 0);
+        for (; want < sent; want++) {
+                while (receive(&r, &got) == -EAGAIN)
+                        loop_turn(r.loop);
+                assert_int_equal(got, want);
+        }
+        assert_int_equal(r.peer.count, 0);
+        assert_int_equal(r.peer.bytes, 0);
+        finish(&r);
+}
+
+static void
+who_does_not_read_is_let_go_of_at_a_bound(void **state)
+{
+        static const char big[64 * 1024];
+        struct rig r;
+        int sent = 0;
+
+        begin(&r);
+        while (peer_send(&r.peer, WIRE_CALL, big, sizeof big, NULL, 0) == 0)
+                sent++;
+        assert_true(r.peer.is_broken);
+        assert_true(r.peer.bytes <= PEER_QUEUE_BYTES && sent >= PEER_QUEUE_BYTES / (int)sizeof big);
+        assert_int_equal(peer_send(&r.peer, WIRE_CALL, big, 1, NULL, 0), -1);
+        finish(&r);
+}
+
+static void
+descriptors_are_taken_whatever_becomes_of_them(void **state)
+{
+        struct rig r;
+        int fds[3], i;
+
+        begin(&r);
+        fds[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        assert_int_equal(peer_send(&r.peer, WIRE_CALL, NULL, 0, &fds[0], 1), 0);      /* sent */
+        for (i = 0; r.peer.count == 0; i++)
+                assert_int_equal(peer_send(&r.peer, WIRE_CALL, &i, sizeof i, NULL, 0), 0);
+        fds[1] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        assert_int_equal(peer_send(&r.peer, WIRE_CALL, NULL, 0, &fds[1], 1), 0);      /* queued */
+        peer_close(&r.peer);
+        fds[2] = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+        assert_int_equal(peer_send(&r.peer, WIRE_CALL, NULL, 0, &fds[2], 1), -1);     /* refused */
+        for (i = 0; i < 3; i++)
+                assert_int_equal(fcntl(fds[i], F_GETFD), -1);
+        finish(&r);
+}
+
+static void
+the_other_sides_end_is_heard(void **state)
+{
+        struct rig r;
+
+        begin(&r);
+        (void)shutdown(r.other, SHUT_RDWR);
+        loop_turn(r.loop);
+        assert_true(heard > 0);
+        assert_int_equal(peer_send(&r.peer, WIRE_CALL, NULL, 0, NULL, 0), -1);
+        assert_true(r.peer.is_broken);
+        finish(&r);
+}
+
+int
+main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(what_does_not_fit_waits_and_keeps_its_order), cmocka_unit_test(who_does_not_read_is_let_go_of_at_a_bound),
+                cmocka_unit_test(descriptors_are_taken_whatever_becomes_of_them), cmocka_unit_test(the_other_sides_end_is_heard),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

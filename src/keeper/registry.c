@@ -1,0 +1,327 @@
+/*
+ * keeper/registry.c - every sandbox this keeper knows, in memory as in its store.
+ *
+ * Room: keeper (joining). Touches: mem, the store.
+ * Theory: another's sandbox is answered like one that never was. A row that cannot be understood, or is not what was written (Z21), fails its own
+ * sandbox and no other: its box is ended, for nobody knows by which rules it would live.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "keeper/sandbox.h"
+#include "text/tree_pack.h"
+
+enum { MEMORY_MAX = 2 << 20, TIMERS_OF_OURS = 64, TIMERS_EACH = 5 /* its life, its idleness, its box and the wall of that; a task fails by itself */ };
+
+static bool
+is_id(const char *text)
+{
+        return strlen(text) == SANDBOX_ID_LEN - 1 && strspn(text, "0123456789abcdef") == SANDBOX_ID_LEN - 1;
+}
+
+/* -- finding ------------------------------------------------------------------------------------------------------------ */
+
+bool
+sandbox_belongs(const struct sandbox *s, const struct caller *who)
+{
+        return s->row.owner && strcmp(s->row.owner, who->owner) == 0;
+}
+
+struct sandbox *
+registry_find_name(const struct keeper *k, const char *owner, const char *name)
+{
+        for (struct sandbox *s = k->first; s; s = s->next)
+                if (s->row.name && s->state != SANDBOX_STOPPING && strcmp(s->row.name, name) == 0 && s->row.owner && strcmp(s->row.owner, owner) == 0)
+                        return s;
+        return NULL;
+}
+
+struct sandbox *
+registry_find_key(const struct keeper *k, const char *owner, const char *key)
+{
+        for (struct sandbox *s = k->first; s; s = s->next)
+                if (s->row.key && s->state != SANDBOX_STOPPING && strcmp(s->row.key, key) == 0 && s->row.owner && strcmp(s->row.owner, owner) == 0)
+                        return s;
+        return NULL;
+}
+
+struct sandbox *
+registry_find(struct keeper *k, const struct caller *who, const char *id, struct error *e)
+{
+        struct sandbox *found = NULL;
+
+        for (struct sandbox *s = k->first; s && !found; s = s->next)
+                if (strcmp(s->id, id) == 0)
+                        found = s;
+        if (found && !sandbox_belongs(found, who))
+                found = NULL;
+        if (!found)
+                found = registry_find_name(k, who->owner, id);
+        if (!found)
+                (void)fail_at(e, ERROR_NOT_FOUND, "id", NULL, "there is no sandbox %.64s", id);
+        return found;
+}
+
+struct sandbox *
+registry_of_call(struct call *c, struct error *e)
+{
+        return registry_find(c->keeper, &c->caller, record_get_text(&c->record, FIELD_ID, ""), e);
+}
+
+/* -- keeping ------------------------------------------------------------------------------------------------------------ */
+
+const char *
+sandbox_text(struct sandbox *s, const char *text)
+{
+        return text ? arena_text(&s->memory, text) : NULL;
+}
+
+static struct store_bytes
+copy_bytes(struct sandbox *s, struct store_bytes from)
+{
+        void *copy = from.len > 0 ? arena_alloc(&s->memory, from.len) : NULL;
+
+        if (!copy)
+                return (struct store_bytes){ NULL, 0 };
+        memcpy(copy, from.bytes, from.len);
+        return (struct store_bytes){ copy, from.len };
+}
+
+static void
+copy_row(struct sandbox *s, const struct store_sandbox *row)
+{
+        s->row = *row;
+        s->row.id = s->id;
+        s->row.owner = sandbox_text(s, row->owner);
+        s->row.name = sandbox_text(s, row->name);
+        s->row.cause = sandbox_text(s, row->cause);
+        s->row.provider = sandbox_text(s, row->provider);
+        s->row.workspace = sandbox_text(s, row->workspace);
+        s->row.runtime = sandbox_text(s, row->runtime);
+        s->row.manifest_name = sandbox_text(s, row->manifest_name);
+        s->row.metadata = sandbox_text(s, row->metadata);
+        s->row.key = sandbox_text(s, row->key);
+        s->row.cwd = sandbox_text(s, row->cwd);
+        s->row.boot_id = s->keeper->boot_id;
+        s->row.manifest = copy_bytes(s, row->manifest);
+        s->row.env = copy_bytes(s, row->env);
+        s->row.ports = copy_bytes(s, row->ports);
+        s->row.digest = copy_bytes(s, row->digest);
+        s->row.warnings = copy_bytes(s, row->warnings);
+}
+
+static void
+append(struct keeper *k, struct sandbox *s)
+{
+        s->prev = k->last;
+        if (k->last)
+                k->last->next = s;
+        else
+                k->first = s;
+        k->last = s;
+        k->sandbox_count++;
+}
+
+struct sandbox *
+registry_add(struct keeper *k, const struct store_sandbox *row, struct error *e)
+{
+        struct sandbox *s = loop_timers_reserve(k->loop, TIMERS_OF_OURS + TIMERS_EACH * (k->sandbox_count + 1)) == 0 ? calloc(1, sizeof *s) : NULL;
+
+        if (!s) {
+                (void)fail(e, ERROR_NO_MEMORY, "no memory for a sandbox");
+                return NULL;
+        }
+        s->keeper = k;
+        s->life.due_ms = s->idle.due_ms = LOOP_NEVER;
+        (void)memccpy(s->id, row->id, '\0', sizeof s->id - 1);
+        arena_init(&s->memory, MEMORY_MAX);
+        calls_init(&s->waiting);
+        calls_init(&s->pausing);
+        calls_init(&s->resuming);
+        calls_init(&s->stopping);
+        copy_row(s, row);
+        s->active_ms = loop_now_ms();
+        if (arena_is_full(&s->memory)) {
+                arena_fini(&s->memory);
+                free(s);
+                (void)fail(e, ERROR_NO_MEMORY, "no memory for a sandbox");
+                return NULL;
+        }
+        append(k, s);
+        return s;
+}
+
+static void
+let_go(struct sandbox *s)
+{
+        struct keeper *k = s->keeper;
+
+        *(s->prev ? &s->prev->next : &k->first) = s->next;
+        *(s->next ? &s->next->prev : &k->last) = s->prev;
+        k->sandbox_count--;
+        loop_timer_remove(&s->life);
+        loop_timer_remove(&s->idle);
+        while (s->tasks)
+                task_remove(s->tasks);
+        if (s->box)
+                box_forget(s->box);
+        if (s->prepared) {
+                prepared_fini(s->prepared);
+                free(s->prepared);
+        }
+        arena_fini(&s->tree_memory);
+        s->prepared = NULL;
+}
+
+static void
+end(struct sandbox *s)
+{
+        arena_fini(&s->memory);
+        free(s);
+}
+
+void
+registry_remove(struct sandbox *s)
+{
+        let_go(s);
+        end(s);
+}
+
+void
+registry_bury(struct sandbox *s)
+{
+        let_go(s);
+        s->next = s->keeper->buried;
+        s->keeper->buried = s;
+}
+
+void
+registry_remove_rows(struct keeper *k)
+{
+        for (struct sandbox *s = k->first; s; s = s->next)
+                if (s->state == SANDBOX_STOPPING && s->is_failing_store)
+                        sandbox_leave_store(s, s->stop_cause);
+        while (k->buried) {
+                struct sandbox *s = k->buried;
+
+                sandbox_leave_store(s, s->stop_cause);
+                if (s->is_failing_store)
+                        return;
+                k->buried = s->next;
+                end(s);
+        }
+}
+
+/* -- reading back -------------------------------------------------------------------------------------------------------- */
+
+static bool
+is_sound(const struct store_sandbox *row)
+{
+        return row->status >= STORE_PENDING && row->status <= STORE_FAILED && row->boot_id && row->ports.len % sizeof(struct store_port) == 0 &&
+               (row->env.len == 0 || ((const char *)row->env.bytes)[row->env.len - 1] == '\0') && (row->name == NULL || row->name[0] != '\0');
+}
+
+/* Time went on while nobody counted: by the same boot clock, or, after a start of the machine, from what was left. */
+static void
+carry_on(struct sandbox *s, const struct store_sandbox *row)
+{
+        struct keeper *k = s->keeper;
+        bool is_same_boot = strcmp(row->boot_id, k->boot_id) == 0;
+
+        if (!is_same_boot && row->remaining_ms != STORE_NEVER)
+                s->row.deadline_ms = deadline_add(loop_now_ms(), loop_now_ms(), row->remaining_ms);
+        s->state = row->status == STORE_FAILED ? SANDBOX_FAILED : SANDBOX_PENDING;
+        if (row->status != STORE_MADE || is_same_boot)
+                return;
+        s->state = SANDBOX_FAILED;                     /* no process outlives its kernel */
+        s->row.status = STORE_FAILED;
+        s->row.cause = "lost";
+}
+
+/* Of a damaged row no more is believed than which sandbox it was, and whose. One that was nobody's is shown to the daemon's own user. */
+static struct store_sandbox
+damaged(const struct keeper *k, const struct store_sandbox *row)
+{
+        bool is_name = row->name && row->name[0] != '\0' && strspn(row->name, "abcdefghijklmnopqrstuvwxyz0123456789_.-") == strlen(row->name);
+
+        return (struct store_sandbox){ .id = row->id, .owner = row->owner ? row->owner : k->owner, .name = is_name ? row->name : NULL, .key = row->key, .cause = "damaged",
+                                       .status = STORE_FAILED, .caller_uid = PREPARE_UID_ANY, .created_ms = row->created_ms, .deadline_ms = STORE_NEVER,
+                                       .remaining_ms = STORE_NEVER, .boot_id = k->boot_id };
+}
+
+static int
+load_damaged(struct keeper *k, const struct store_sandbox *row, struct error *e)
+{
+        struct store_sandbox kept = damaged(k, row);
+        struct sandbox *s = registry_add(k, &kept, e);
+
+        if (!s)
+                return -1;
+        s->state = SANDBOX_FAILED;
+        k->damaged_count++;
+        return 0;
+}
+
+/* What could not be read back for want of memory ends the start: a box whose row was left out would be taken for nobody's. */
+struct loading { struct keeper *keeper; struct error *e; int result; };
+
+static int
+load_one(struct keeper *k, const struct store_sandbox *row, struct error *e)
+{
+        struct sandbox *s;
+
+        if (!row->id || !is_id(row->id))
+                return k->damaged_count += row->is_damaged, 0;         /* no name that may be a path */
+        if (row->is_damaged)
+                return load_damaged(k, row, e);
+        s = registry_add(k, row, e);
+        if (!s)
+                return -1;
+        if (!is_sound(row)) {
+                s->state = SANDBOX_FAILED;
+                s->row.cause = "lost";
+                s->row.status = STORE_FAILED;
+                s->row.ports = s->row.env = (struct store_bytes){ NULL, 0 };
+        } else {
+                carry_on(s, row);
+        }
+        if (s->state == SANDBOX_FAILED || sandbox_judge(s, e) == 0)
+                return 0;
+        if (e->code == ERROR_PROTOCOL) {
+                s->state = SANDBOX_FAILED;             /* its manifest is damaged */
+                s->row.cause = "lost";
+                s->row.status = STORE_FAILED;
+        }
+        return e->code == ERROR_NO_MEMORY ? -1 : 0;
+}
+
+static int
+load_row(void *context, const struct store_sandbox *row)
+{
+        struct loading *l = context;
+
+        l->result = load_one(l->keeper, row, l->e);
+        return l->result;
+}
+
+static int
+load_task(void *context, const struct store_task *task)
+{
+        struct loading *l = context;
+
+        for (struct sandbox *s = l->keeper->first; s && l->result == 0; s = s->next)
+                if (strcmp(s->id, task->sandbox) == 0 && s->state != SANDBOX_FAILED && task_begin(s, task->task, task->deadline_ms, l->e) < 0)
+                        l->result = l->e->code == ERROR_NO_MEMORY ? -1 : 0;
+        return l->result;
+}
+
+int
+registry_load(struct keeper *k, struct error *e)
+{
+        struct loading l = { k, e, 0 };
+
+        if (store_sandbox_each(k->store, load_row, &l, e) < 0 || l.result < 0 || store_task_each(k->store, load_task, &l, e) < 0 || l.result < 0)
+                return -1;
+        deadline_checkpoint(k);
+        return 0;
+}

@@ -1,0 +1,475 @@
+/*
+ * keeper/sandbox.c - the life of one sandbox.
+ *
+ * Room: keeper (joining). Touches: the store; its box through keeper/box.c.
+ *
+ *                 first use              READY
+ *     pending ----------------> starting -------> running <--------> paused
+ *        ^   <----------------      |                |    freeze, thaw  |
+ *        |    could not be made     |                |                  |
+ *        |                          +----------------+------------------+---> stopping ---> gone (no row, no memory)
+ *        |                          |  its box died, was killed, ran out of memory ---> failed --- stop ---> gone
+ *      create                       +-- stop, deadline, scheduled deletion, destroy_on ---> stopping
+ *
+ * Theory: the row goes first when a sandbox ends, so that whatever dies in between, a box without a row is asked to end (N8). It says "made" before
+ * anybody is told that something runs in it (N1). What waits for a box waits in the order it came.
+ */
+#include "keeper/sandbox.h"
+#include "keeper/secret.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "keeper/limits.h"
+#include "spec/lifecycle.h"
+#include "text/tree_pack.h"
+
+/* -- what it is ------------------------------------------------------------------------------------------------------------ */
+
+const char *
+sandbox_status(const struct sandbox *s)
+{
+        static const char *const names[] = {
+                [SANDBOX_PENDING] = "pending", [SANDBOX_STARTING] = "pending", [SANDBOX_RUNNING] = "running",
+                [SANDBOX_PAUSED] = "paused", [SANDBOX_STOPPING] = "stopping", [SANDBOX_FAILED] = "failed",
+        };
+
+        return s->state == SANDBOX_STARTING && s->is_attached ? "running" : names[s->state];
+}
+
+static struct prepare_request
+request_of(const struct sandbox *s)
+{
+        return (struct prepare_request){ .id = s->id, .workspace = s->row.workspace, .runtime = s->row.runtime, .caller_uid = s->row.caller_uid, .actor = secret_actor(s),
+                                         .now_s = (int64_t)(loop_wall_ms() / 1000), .is_living = true };
+}
+
+int
+sandbox_judge(struct sandbox *s, struct error *e)
+{
+        struct prepare_request request = request_of(s);
+        const struct node *tree = NULL;
+        struct prepared *p;
+
+        if (s->prepared)
+                return 0;
+        arena_init(&s->tree_memory, LIMITS_TREE_MEMORY);
+        if (s->row.manifest.len > 0 && tree_unpack(&s->tree_memory, s->row.manifest.bytes, s->row.manifest.len, &limits_manifest, &tree, e) < 0)
+                return -1;
+        p = malloc(sizeof *p);
+        if (!p)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a judgment");
+        prepared_init(p);
+        if (prepare_judge(&s->keeper->host, &request, tree, p, e) < 0) {
+                secret_tell_refused(s, e);
+                prepared_fini(p);
+                free(p);
+                arena_fini(&s->tree_memory);
+                return -1;
+        }
+        p->cwd = s->row.cwd;
+        p->cpu = (enum plan_cpu)s->row.cpu;
+        s->prepared = p;
+        return 0;
+}
+
+/* -- beginning ------------------------------------------------------------------------------------------------------------- */
+
+int
+sandbox_start(struct sandbox *s, struct error *e)
+{
+        struct prepare_request request = request_of(s);
+
+        if (sandbox_judge(s, e) < 0 || prepare_plan(&s->keeper->host, &request, s->prepared, e) < 0)
+                return -1;
+        if (box_make(s, e) < 0) {
+                prepared_release(s->prepared);
+                return -1;
+        }
+        s->state = SANDBOX_STARTING;
+        s->is_attached = false;
+        s->row.cwd = sandbox_text(s, s->prepared->cwd);
+        s->row.cpu = (uint32_t)s->prepared->cpu;
+        s->row.is_writable = s->prepared->sources->writable_count > 0;
+        return 0;
+}
+
+static enum call_state
+failed_state(const struct sandbox *s, struct error *e)
+{
+        bool is_oom = s->row.cause && strcmp(s->row.cause, "oom") == 0;
+
+        (void)fail_at(e, is_oom ? ERROR_OOM : ERROR_BACKEND_FAILED, "", s->row.cause, "the sandbox %s has failed (%s)", s->id, s->row.cause ? s->row.cause : "lost");
+        if (s->row.cause && strcmp(s->row.cause, "damaged") == 0)
+                error_hint(e, "What was kept of it on disk is not what was written. Stop it, create another, and look at the disk.");
+        else if (!is_oom)
+                error_hint(e, "Stop it, and create another.");
+        return CALL_FAILED;
+}
+
+/* Before anybody hears of success, the store knows that there is something to lose. */
+static int
+say_made(struct sandbox *s, struct error *e)
+{
+        if (s->row.status == STORE_MADE)
+                return 0;
+        s->row.status = STORE_MADE;
+        if (sandbox_save(s, e) == 0)
+                return 0;
+        s->row.status = STORE_PENDING;
+        return -1;
+}
+
+enum call_state
+sandbox_need_box(struct sandbox *s, struct call *c, struct error *e)
+{
+        sandbox_touch(s);
+        switch (s->state) {
+        case SANDBOX_RUNNING:
+                if (s->was_freezing)
+                        break;
+                return say_made(s, e) < 0 ? CALL_FAILED : CALL_DONE;
+        case SANDBOX_PENDING:
+                if (sandbox_start(s, e) < 0)
+                        return CALL_FAILED;
+                break;
+        case SANDBOX_PAUSED:
+                if (sandbox_freeze(s, false, e) < 0)
+                        return CALL_FAILED;
+                break;
+        case SANDBOX_STARTING:
+                break;
+        case SANDBOX_STOPPING:
+                return fail_at(e, ERROR_NOT_FOUND, "id", NULL, "there is no sandbox %s", s->id), CALL_FAILED;
+        case SANDBOX_FAILED:
+                return failed_state(s, e);
+        }
+        calls_add(&s->waiting, c);
+        return CALL_WAITS;
+}
+
+/* Those who wait are told. True: the create that made it was among them, and what was refused leaves nothing. */
+static bool
+fail_waiting(struct sandbox *s, const struct error *e)
+{
+        bool is_refused = false;
+
+        for (const struct call *c = s->waiting.first; c; c = c->next)
+                is_refused = is_refused || strcmp(c->made, s->id) == 0;
+        calls_fail(&s->waiting, e);
+        return is_refused;
+}
+
+void
+sandbox_box_ready(struct sandbox *s)
+{
+        struct error e;
+
+        if (s->prepared && s->prepared->plan)
+                prepared_release(s->prepared);
+        if (s->state != SANDBOX_STARTING)
+                return;
+        s->state = s->box->hello.is_frozen ? SANDBOX_PAUSED : SANDBOX_RUNNING;
+        s->was_freezing = false;
+        s->row.started_ms = s->box->hello.started_ms;
+        if (say_made(s, &e) < 0 && fail_waiting(s, &e)) {
+                (void)sandbox_stop(s, "failed", &e);
+                return;
+        }
+        sandbox_touch(s);
+        if (!s->is_attached)
+                watch_tell(s, "started", NULL);
+        if (s->state == SANDBOX_PAUSED && s->waiting.first && sandbox_freeze(s, false, &e) < 0)
+                calls_fail(&s->waiting, &e);
+        if (s->state == SANDBOX_RUNNING)
+                calls_begin(&s->waiting);
+        pool_fill(s->keeper);
+}
+
+/* -- pausing ---------------------------------------------------------------------------------------------------------------- */
+
+int
+sandbox_freeze(struct sandbox *s, bool wants_frozen, struct error *e)
+{
+        struct wire_number wanted = { wants_frozen };
+
+        if (!s->box || !s->box->is_ready || s->box->peer.is_broken)
+                return fail(e, ERROR_BACKEND_FAILED, "the sandbox %s does not answer", s->id);
+        if (s->was_freezing)
+                return 0;                              /* looked at again once that is done */
+        s->was_freezing = true;
+        s->freeze_wanted = wants_frozen;
+        return box_send(s->box, WIRE_BOX_FREEZE, &wanted, sizeof wanted) < 0 ? fail(e, ERROR_BACKEND_FAILED, "the sandbox %s does not answer", s->id) : 0;
+}
+
+static void
+answer_all(struct calls *l, const struct sandbox *s)
+{
+        for (struct call *c = calls_take(l); c; c = calls_take(l)) {
+                struct record_writer w = reply_begin(c);
+
+                answer_sandbox(&w, s);
+                reply_send(c, &w, 0, -1);
+                call_end(c);
+        }
+}
+
+/* What was asked for meanwhile: whoever wants it to run comes before whoever wants it to stand still. */
+static void
+go_on_freezing(struct sandbox *s)
+{
+        struct error e = { .code = ERROR_NONE };
+
+        if (s->state == SANDBOX_PAUSED && (s->waiting.first || s->resuming.first)) {
+                if (sandbox_freeze(s, false, &e) < 0) {
+                        calls_fail(&s->waiting, &e);
+                        calls_fail(&s->resuming, &e);
+                }
+        } else if (s->state == SANDBOX_RUNNING && s->waiting.first) {
+                calls_begin(&s->waiting);
+        } else if (s->state == SANDBOX_RUNNING && s->pausing.first && sandbox_freeze(s, true, &e) < 0) {
+                calls_fail(&s->pausing, &e);
+        }
+}
+
+void
+sandbox_box_frozen(struct sandbox *s, bool is_frozen, int sys)
+{
+        struct error e;
+        struct calls *l = is_frozen ? &s->pausing : &s->resuming;
+
+        s->was_freezing = false;
+        if (s->state != SANDBOX_RUNNING && s->state != SANDBOX_PAUSED)
+                return;
+        if (sys != 0) {
+                (void)fail_sys(&e, sys == ENOTSUP ? ERROR_CAPABILITY_UNAVAILABLE : ERROR_BACKEND_FAILED, sys,
+                               is_frozen ? "freezing the sandbox %s" : "thawing the sandbox %s", s->id);
+                calls_fail(l, &e);
+                if (!is_frozen)
+                        calls_fail(&s->waiting, &e);
+        } else {
+                bool was_frozen = s->state == SANDBOX_PAUSED;
+
+                s->state = is_frozen ? SANDBOX_PAUSED : SANDBOX_RUNNING;
+                if (was_frozen != is_frozen)
+                        watch_tell(s, is_frozen ? "paused" : "resumed", NULL);
+                if (!is_frozen)
+                        sandbox_touch(s);
+                answer_all(l, s);
+        }
+        go_on_freezing(s);
+}
+
+/* -- ending ------------------------------------------------------------------------------------------------------------------ */
+
+/* A box that did not say that it ended may live: the next start asks it again, if it finds its socket. */
+static void
+remove_directory(struct sandbox *s)
+{
+        if (!s->leaves_directory)
+                box_remove_directory(s->keeper, s->id);
+}
+
+/* Nothing is left of it. */
+static void
+finish(struct sandbox *s)
+{
+        struct keeper *k = s->keeper;
+        struct error e;
+
+        (void)fail_at(&e, ERROR_NOT_FOUND, "id", s->stop_cause, "the sandbox %s is gone (%s)", s->id, s->stop_cause ? s->stop_cause : "stopped");
+        calls_fail(&s->waiting, &e);
+        calls_fail(&s->pausing, &e);
+        calls_fail(&s->resuming, &e);
+        port_wait_sandbox_gone(s);
+        port_use_sandbox_gone(s);
+        s->state = SANDBOX_STOPPING;
+        s->row.cause = s->stop_cause;
+        watch_tell(s, "stopped", NULL);
+        for (struct call *c = calls_take(&s->stopping); c; c = calls_take(&s->stopping)) {
+                struct record_writer w = reply_begin(c);
+
+                record_bool(&w, FIELD_EXISTED, 1);
+                reply_send(c, &w, 0, -1);
+                call_end(c);
+        }
+        remove_directory(s);
+        if (s->is_failing_store)
+                registry_bury(s);
+        else
+                registry_remove(s);
+        pool_fill(k);
+}
+
+/*
+ * Its row goes; where that fails it ends all the same, and the row goes later: stopping has to work on a full disk. Its key stays for a while, but for one that could not
+ * be made: that is asked for anew.
+ */
+void
+sandbox_leave_store(struct sandbox *s, const char *cause)
+{
+        bool keeps_key = s->row.key && strcmp(cause, "failed") != 0;
+        struct error e;
+
+        s->stop_cause = cause;
+        s->is_failing_store = (keeps_key ? store_sandbox_end(s->keeper->store, s->id, loop_wall_ms(), &e) : store_sandbox_remove(s->keeper->store, s->id, &e)) < 0;
+}
+
+int
+sandbox_stop(struct sandbox *s, const char *cause, struct error *e)
+{
+        if (s->state == SANDBOX_STOPPING)
+                return 0;
+        sandbox_leave_store(s, cause);
+        loop_timer_remove(&s->life);
+        loop_timer_remove(&s->idle);
+        if (!s->box || s->box->peer.is_broken || s->state == SANDBOX_FAILED) {
+                finish(s);
+                return 0;
+        }
+        s->state = SANDBOX_STOPPING;
+        box_stop(s->box);
+        return 0;
+}
+
+/* It stays to be asked about until somebody stops it or its time is over. */
+static void
+fail_for_good(struct sandbox *s, const char *cause)
+{
+        struct error e;
+
+        s->state = SANDBOX_FAILED;
+        s->row.cause = cause;
+        s->row.status = STORE_FAILED;
+        (void)sandbox_save(s, &e);                     /* unsaved, the next start finds no box and says the same */
+        loop_timer_remove(&s->idle);
+        port_wait_sandbox_gone(s);
+        port_use_sandbox_gone(s);
+        (void)failed_state(s, &e);
+        calls_fail(&s->waiting, &e);
+        calls_fail(&s->pausing, &e);
+        calls_fail(&s->resuming, &e);
+        watch_tell(s, "failed", NULL);
+        remove_directory(s);
+}
+
+/* It could not be made; the next use tries again, because what was in the way may have gone. */
+static void
+fall_back(struct sandbox *s, const struct error *e)
+{
+        bool is_refused = !s->row.owner;
+        struct error ignored;
+
+        if (s->prepared)
+                prepared_release(s->prepared);
+        if (s->box)
+                box_forget(s->box);
+        s->state = SANDBOX_PENDING;
+        remove_directory(s);
+        is_refused = fail_waiting(s, e) || is_refused;
+        calls_fail(&s->pausing, e);
+        if (is_refused)                                /* the create that made it failed, or nobody owns it */
+                (void)sandbox_stop(s, "failed", &ignored);
+}
+
+static void
+say_step(const struct sandbox *s, const struct wire_box_gone *gone, struct error *e)
+{
+        const struct plan *plan = s->prepared ? s->prepared->plan : NULL;
+
+        if (plan && gone->cause == BOX_GONE_MAKE_FAILED)
+                (void)backend_step_failed(e, plan, gone->failed.step, gone->failed.sys);
+        else
+                (void)fail(e, ERROR_BACKEND_FAILED, "the box of the sandbox %s ended while it was being made", s->id);
+}
+
+void
+sandbox_box_gone(struct sandbox *s, const struct wire_box_gone *gone)
+{
+        static const char *const causes[] = { [BOX_GONE_STOPPED] = "stopped", [BOX_GONE_DEADLINE] = "deadline", [BOX_GONE_OOM] = "oom",
+                                              [BOX_GONE_POLICY] = "policy", [BOX_GONE_DIED] = "lost", [BOX_GONE_MAKE_FAILED] = "lost" };
+        struct error e;
+
+        if (s->state == SANDBOX_STOPPING) {
+                finish(s);
+                return;
+        }
+        if (s->state == SANDBOX_STARTING && !s->is_attached && gone->cause != BOX_GONE_DEADLINE) {
+                say_step(s, gone, &e);
+                fall_back(s, &e);
+                return;
+        }
+        if (gone->cause == BOX_GONE_STOPPED || gone->cause == BOX_GONE_DEADLINE) {
+                sandbox_leave_store(s, causes[gone->cause]);
+                finish(s);
+                return;
+        }
+        fail_for_good(s, gone->cause < sizeof causes / sizeof *causes && causes[gone->cause] ? causes[gone->cause] : "lost");
+}
+
+void
+sandbox_box_lost(struct sandbox *s, const char *why)
+{
+        struct error e;
+
+        if (s->state == SANDBOX_STOPPING) {
+                finish(s);
+        } else if (s->state == SANDBOX_STARTING && !s->is_attached) {
+                (void)fail(&e, ERROR_BACKEND_FAILED, "the box of the sandbox %s: %s", s->id, why);
+                fall_back(s, &e);
+        } else if (!s->row.owner) {
+                (void)sandbox_stop(s, "lost", &e);
+        } else {
+                fail_for_good(s, "lost");
+        }
+}
+
+/* -- what happens in it --------------------------------------------------------------------------------------------------------- */
+
+void
+sandbox_touch(struct sandbox *s)
+{
+        s->active_ms = loop_now_ms();
+        deadline_arm_idle(s);
+}
+
+void
+sandbox_event(struct sandbox *s, const char *name)
+{
+        const struct spec_lifecycle *l = s->prepared ? &s->prepared->spec->lifecycle : NULL;
+        struct lifecycle_event happened, wanted;
+        struct error e;
+
+        lifecycle_event_read(name, &happened);
+        watch_tell(s, name, NULL);
+        if (!l || happened.kind == LIFECYCLE_UNKNOWN)
+                return;
+        if (l->destroy_on) {
+                lifecycle_event_read(l->destroy_on, &wanted);
+                if (strcmp(wanted.name, happened.name) == 0) {
+                        (void)sandbox_stop(s, "event", &e);
+                        return;
+                }
+        }
+        if (!l->pause_event)
+                return;
+        lifecycle_event_read(l->pause_event, &wanted);
+        if (strcmp(wanted.name, happened.name) == 0 && s->state == SANDBOX_RUNNING)
+                (void)sandbox_freeze(s, true, &e);     /* where it cannot be frozen it goes on, as it was warned at create */
+}
+
+void
+sandbox_exec_news(struct sandbox *s, const struct wire_box_listed *l, bool is_end)
+{
+        if ((l->flags & BOX_EXEC_QUIET) != 0)
+                return;
+        sandbox_touch(s);
+        watch_tell(s, is_end ? "exec-ended" : "exec-started", l);
+        if (!is_end)
+                return;
+        port_wait_exec_ended(s, l->exec);
+        if (s->row.is_writable && l->state == BOX_EXEC_ENDED)
+                sandbox_event(s, "write");
+}

@@ -1,0 +1,358 @@
+/*
+ * keeper/wall.c - brings boxes and the gate together.
+ *
+ * Room: keeper (joining). Touches: fd, mem.
+ * Theory: the box keeps what must outlive the gate, the gate keeps what must be fast, and the keeper only introduces them: a wall that a box hands out goes on to
+ * the gate with the list that was judged. It is done again for each new gate and by each new keeper. Without a gate nothing is answered, and nothing opens.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "keeper/sandbox.h"
+#include "plan/wall.h"
+#include "sandbox/caps.h"
+
+enum { PROTOCOL = 3, NEWS_ROOM = 256, LISTENERS_ROOM = WIRE_FDS_MAX, AGAIN_MS = 20, AGAIN_DOUBLED_MAX = 9, LOST_FOR_LONG_MS = 60000 };
+
+static struct box *
+find_wall(const struct keeper *k, uint32_t wall)
+{
+        for (struct box *b = k->boxes; b; b = b->next)
+                if (b->wall == wall && wall != 0)
+                        return b;
+        return NULL;
+}
+
+/* An empty one is a list as well: everything is refused, and told. */
+static bool
+has_list(struct sandbox *s)
+{
+        struct error e;
+
+        if (sandbox_judge(s, &e) == 0)
+                return true;
+        (void)fprintf(stderr, "carrel-keeper: the list of destinations of %s cannot be read, so nothing is reached: %s\n", s->id, e.message);
+        return false;
+}
+
+/* -- the gate --------------------------------------------------------------------------------------------------------------------- */
+
+static void
+let_gate_go(struct keeper *k)
+{
+        peer_close(&k->gate);
+        for (struct box *b = k->boxes; b; b = b->next) {
+                b->wall = 0;
+                calls_begin(&b->listing);
+        }
+}
+
+/* The gate's connections of it end, and its sockets wait for the next time that it is told of them: what is in force is never another list than was said. */
+static void
+drop_wall(struct box *b)
+{
+        const struct wire_number number = { (int32_t)b->wall };
+
+        if (b->wall != 0 && peer_send(&b->keeper->gate, WIRE_GATE_DROP, &number, sizeof number, NULL, 0) < 0)
+                let_gate_go(b->keeper);
+        b->wall = 0;
+}
+
+static void
+on_again(struct loop_timer *t)
+{
+        struct box *b = (struct box *)(void *)((char *)t - offsetof(struct box, again));
+
+        if (b->wall == 0 && b->is_ready)
+                wall_box_ready(b);
+}
+
+/* Each time after a longer pause, up to ten seconds: a wall that does not stand keeps nobody busy. */
+static void
+give_again(struct box *b)
+{
+        uint64_t now = loop_now_ms();
+
+        if (now - b->lost_ms > LOST_FOR_LONG_MS)
+                b->lost = 0;
+        (void)loop_timer_set(b->keeper->loop, &b->again, now + ((uint64_t)AGAIN_MS << b->lost), on_again);
+        b->lost += b->lost < AGAIN_DOUBLED_MAX;
+        b->lost_ms = now;
+}
+
+static void
+on_added(struct box *b, const struct wire_gate_added *added)
+{
+        if (added->generation == b->generation) {
+                b->taken = b->generation;
+                calls_begin(&b->listing);
+        }
+        if (added->sys == 0)
+                return;
+        (void)fprintf(stderr, "carrel-keeper: the gate does not take the list of %s, which reaches nothing from now on: %s\n", b->id, strerror(added->sys));
+        drop_wall(b);
+        if (added->sys != EINVAL)                      /* no list gets better by being told again; memory and descriptors come back */
+                give_again(b);
+}
+
+/* The gate let it go, or its box did: nothing is answered until it has the wall again. */
+static void
+on_dropped(struct box *b)
+{
+        b->wall = 0;
+        give_again(b);
+}
+
+static void
+on_gate(struct peer *p, uint32_t events)
+{
+        struct keeper *k = (struct keeper *)(void *)((char *)p - offsetof(struct keeper, gate));
+        _Alignas(8) unsigned char body[NEWS_ROOM];
+        struct wire_message m;
+        int result;
+
+        (void)events;
+        while ((result = p->is_broken ? 0 : wire_receive(p->fd, 0, &m, body, sizeof body)) > 0) {
+                const struct wire_gate_added *added = (const void *)body;
+                const struct wire_number *dropped = (const void *)body;
+                struct box *b = NULL;
+
+                wire_message_close(&m);
+                if (m.kind == WIRE_GATE_ADDED && m.len == sizeof *added && (b = find_wall(k, added->wall)))
+                        on_added(b, added);
+                else if (m.kind == WIRE_GATE_DROPPED && m.len == sizeof *dropped && (b = find_wall(k, (uint32_t)dropped->number)))
+                        on_dropped(b);
+        }
+        if (result != -EAGAIN)
+                let_gate_go(k);
+}
+
+static int
+send_config(struct keeper *k)
+{
+        const struct host_rules *r = k->host.rules;
+        size_t len = wire_gate_config(k->out, sizeof k->out, r->resolvers.items, r->resolvers.count, r->private_networks.items, r->private_networks.count);
+
+        return len == 0 ? -1 : peer_send(&k->gate, WIRE_GATE_CONFIG, k->out, len, NULL, 0);
+}
+
+static void
+on_gates(struct peer *p, uint32_t events)
+{
+        struct keeper *k = (struct keeper *)(void *)((char *)p - offsetof(struct keeper, gates));
+        _Alignas(8) unsigned char body[NEWS_ROOM];
+        struct wire_message m;
+        int result = wire_receive(p->fd, 0, &m, body, sizeof body);
+
+        (void)events;
+        if (result == -EAGAIN || result == -EMFILE)    /* a gate whose socket finds no place here ends, and the next is told of */
+                return;
+        if (result <= 0) {                             /* the launcher is gone, and so are we soon */
+                peer_close(p);
+                return;
+        }
+        if (m.kind == WIRE_GATE_STARTED && m.fd_count == 1) {
+                let_gate_go(k);
+                result = peer_open(&k->gate, k->loop, m.fds[0], on_gate);
+                m.fds[0] = -1;
+                if (result < 0 || send_config(k) < 0)
+                        let_gate_go(k);
+                for (struct box *b = k->boxes; b; b = b->next)
+                        if (b->is_ready && b->sandbox)
+                                wall_box_ready(b);
+        }
+        wire_message_close(&m);
+}
+
+int
+gate_open(struct keeper *k, int take_fd, struct error *e)
+{
+        int result = 0;
+
+        k->gate.fd = -1;
+        k->gate.is_broken = true;
+        k->gates = k->gate;
+        if (take_fd >= 0)
+                result = peer_open(&k->gates, k->loop, take_fd, on_gates);
+        return result < 0 ? fail_sys(e, ERROR_INTERNAL, -result, "hearing of gates") : 0;
+}
+
+/* -- boxes ------------------------------------------------------------------------------------------------------------------------ */
+
+void
+wall_box_ready(struct box *b)
+{
+        if (b->hello.protocol >= PROTOCOL && b->sandbox && (b->keeper->gate.fd >= 0 || !b->has_wall))
+                (void)box_send(b, WIRE_BOX_WALL, NULL, 0);
+}
+
+/* The list as the gate is told it, in the keeper's one buffer. Gives its length, 0: it is too long, or there is no memory. */
+static size_t
+write_list(struct box *b, const struct wall_listener *listeners, size_t count)
+{
+        struct keeper *k = b->keeper;
+        const struct spec *spec = b->sandbox->prepared->spec;
+        const struct host_rules *rules = b->sandbox->prepared->rules;
+        struct wire_gate_policy head = { .wall = b->wall, .generation = b->generation, .caps = wall_caps(&spec->egress_caps) };
+        const char *const *allow, *const *private_names;
+        struct arena memory;
+        size_t len = 0;
+
+        arena_init(&memory, 4 << 20);
+        memcpy(head.id, b->id, sizeof head.id);
+        allow = egress_texts(&memory, spec->egress, spec->egress_count);
+        private_names = egress_texts(&memory, rules->private_names, rules->private_name_count);
+        if (allow && private_names)
+                len = wire_gate_policy(k->out, sizeof k->out, &head, allow, spec->egress_count, private_names, rules->private_name_count, listeners, count);
+        arena_fini(&memory);
+        return len;
+}
+
+/* -- ports of a routed wall ------------------------------------------------------------------------------------------------------- */
+
+/* Those of the list that it does not listen to and was not told to. */
+static size_t
+new_ports(const struct box *b, const struct spec *spec, uint16_t *ret, size_t room)
+{
+        static const uint16_t held[] = { 53, 80, 443 };
+        size_t count = 0;
+
+        for (size_t i = 0; i < spec->egress_count; i++)
+                for (size_t p = 0; p < spec->egress[i].port_count && count < room; p++) {
+                        uint16_t port = spec->egress[i].ports[p];
+
+                        if (!plan_wall_has(held, sizeof held / sizeof *held, port) && !plan_wall_has(b->ports, b->port_count, port) && !plan_wall_has(ret, count, port))
+                                ret[count++] = port;
+                }
+        return count;
+}
+
+bool
+wall_box_can(const struct box *b, const struct spec *spec)
+{
+        uint16_t ports[BOX_PORTS_MAX + 1];
+
+        return new_ports(b, spec, ports, BOX_PORTS_MAX + 1) <= b->stock;
+}
+
+/* What is in the list is listened to once it is asked for: it counts from now on. */
+static void
+promise_ports(struct box *b)
+{
+        uint16_t ports[BOX_PORTS_MAX];
+        size_t count = b->is_routed && b->sandbox->prepared ? new_ports(b, b->sandbox->prepared->spec, ports, BOX_PORTS_MAX - b->port_count) : 0;
+
+        if (count > b->stock)
+                count = b->stock;
+        memcpy(b->ports + b->port_count, ports, count * sizeof *ports);
+        b->port_count += count;
+        b->stock -= count;
+}
+
+static void
+hear_ports(struct box *b, const struct wire_box_walled *head, const struct wall_listener *listeners)
+{
+        b->is_routed = head->stock > 0;
+        b->stock = b->is_routed ? head->stock - 1u : 0;
+        b->port_count = 0;
+        for (size_t i = 0; i < head->listeners && b->is_routed && b->port_count < BOX_PORTS_MAX; i++)
+                if (listeners[i].index == 0)
+                        b->ports[b->port_count++] = listeners[i].port;
+        promise_ports(b);
+}
+
+void
+wall_box_told(struct box *b, struct wire_message *m, const void *body)
+{
+        struct keeper *k = b->keeper;
+        struct wire_box_walled head;
+        struct wall_listener listeners[LISTENERS_ROOM];
+        size_t len;
+
+        memcpy(&head, body, sizeof head);
+        if (head.sys == 0 && m->fd_count == 0)
+                head.sys = EMFILE;                     /* there was no place for them here */
+        if (head.sys == EAGAIN)
+                wall_box_ready(b);
+        else if (head.sys != 0 && head.sys != ENOENT)
+                give_again(b);                         /* its box has no descriptors just now, or we have none */
+        b->has_wall = b->has_wall || head.sys == 0;
+        if (head.sys != 0 || !b->sandbox || !has_list(b->sandbox))
+                return;
+        if (head.listeners > LISTENERS_ROOM || m->len != sizeof head + head.listeners * sizeof *listeners || m->fd_count != (size_t)1 + WALL_FIXED + head.listeners)
+                return;
+        memcpy(listeners, (const char *)body + sizeof head, head.listeners * sizeof *listeners);
+        hear_ports(b, &head, listeners);
+        if (k->gate.fd < 0)
+                return;
+        drop_wall(b);                                  /* a box has one: told twice, it would keep the first with the list of then */
+        if (k->gate.fd < 0)
+                return;
+        if (++k->last_wall == 0)
+                k->last_wall = 1;
+        b->wall = k->last_wall;
+        b->generation = b->generation == 0 ? 1 : b->generation;
+        len = write_list(b, listeners, head.listeners);
+        if (len == 0) {
+                b->wall = 0;
+                return;
+        }
+        (void)peer_send(&k->gate, WIRE_GATE_ADD, k->out, len, m->fds, m->fd_count);
+        m->fd_count = 0;                               /* they are taken */
+}
+
+void
+wall_box_changed(struct box *b)
+{
+        size_t len;
+
+        b->generation++;
+        promise_ports(b);
+        if (b->wall == 0) {
+                wall_box_ready(b);
+                return;
+        }
+        len = write_list(b, NULL, 0);
+        if (len == 0 || peer_send(&b->keeper->gate, WIRE_GATE_SET, b->keeper->out, len, NULL, 0) < 0)
+                let_gate_go(b->keeper);                /* never with the old list */
+}
+
+/* -- what was refused --------------------------------------------------------------------------------------------------------------- */
+
+/* A box makes names plain and ends them; one that was taken over need not. */
+static void
+make_plain(char text[GATE_HOST_ROOM])
+{
+        text[GATE_HOST_ROOM - 1] = '\0';
+        for (; *text != '\0'; text++)
+                if (*text <= ' ' || *text > '~')
+                        *text = '?';
+}
+
+void
+wall_box_denied(struct box *b, const struct wire_box_denied *d)
+{
+        struct wire_box_denied *at = NULL;
+        bool is_news;
+
+        if (!b->denials)
+                b->denials = calloc(BOX_DENIALS_MAX, sizeof *b->denials);
+        if (!b->denials)
+                return;
+        for (size_t i = b->denial_count; i > 0 && !at; i--)
+                at = b->denials[i - 1].number == d->number ? &b->denials[i - 1] : NULL;
+        if (!at && b->denial_count == BOX_DENIALS_MAX) {
+                memmove(b->denials, b->denials + 1, (BOX_DENIALS_MAX - 1) * sizeof *b->denials);
+                b->denial_count--;
+        }
+        is_news = !at && b->is_ready;                  /* before that it tells what was told to an earlier keeper */
+        if (!at)
+                at = &b->denials[b->denial_count++];
+        *at = *d;
+        make_plain(at->d.host);
+        make_plain(at->d.other);
+        if (is_news && b->sandbox)
+                watch_tell_denied(b->sandbox, at);
+}

@@ -1,0 +1,216 @@
+/*
+ * maker/spawner.c - begins boxes.
+ *
+ * Room: maker (program). Touches: processes, fd.
+ *
+ *     waiting --WIRE_BOX_BEGIN--> forks a maker (keeps its privileges) and a box (has none) --> waiting
+ *        | the socket closes
+ *        v
+ *       out: makers and boxes live on
+ *
+ * Theory: it looks at nothing but the head of a message, and waits for nobody: who began is told by the box itself. Each child is given
+ * its own descriptors and not one more, in a row from 3 on. The two hold each other: when one of them goes, the other sees its socket close.
+ */
+#include "maker/spawner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "box/box.h"
+#include "box/confine.h"
+#include "plan/pack.h"
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+enum { SOCKET = 3, FIRST = 3, FD_LAST = 4096, EXIT_BROKEN = 125, KEPT_MAX = 5 + PLAN_SOURCES_MAX };
+enum { FD_KEEPER, FD_LISTENER, FD_DIRECTORY, FD_SOURCES };      /* in WIRE_BOX_BEGIN */
+
+struct beginning {
+        int maker[2], guest[2];        /* [0]: the box's end */
+};
+
+static void
+close_from(int first, int last)
+{
+        if (syscall(SYS_close_range, (unsigned)first, last < 0 ? ~0u : (unsigned)last, 0) == 0)
+                return;
+        for (int fd = first; fd <= (last < 0 ? FD_LAST : last); fd++)
+                (void)close(fd);
+}
+
+/* These descriptors become FIRST, FIRST + 1, ...; every other one is closed. 0 or -1. */
+static int
+keep_only(const int *fds, size_t count)
+{
+        int away[KEPT_MAX];
+
+        for (size_t i = 0; i < count; i++) {   /* out of each other's way first */
+                away[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FIRST + (int)count);
+                if (away[i] < 0)
+                        return -1;
+        }
+        for (size_t i = 0; i < count; i++)
+                if (dup3(away[i], FIRST + (int)i, O_CLOEXEC) < 0)
+                        return -1;
+        close_from(FIRST + (int)count, -1);
+        return 0;
+}
+
+static void
+raise_descriptors(void)
+{
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+                return;
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* -- the box ------------------------------------------------------------------------------------------------------ */
+
+static unsigned
+test_number(const char *name, unsigned otherwise)
+{
+#ifdef CARREL_TEST_LAYERS
+        const char *text = getenv(name);
+
+        return text ? (unsigned)strtoul(text, NULL, 10) : otherwise;
+#else
+        (void)name;
+        return otherwise;
+#endif
+}
+
+static _Noreturn void
+be_box(const struct spawner *s, const struct wire_message *m, const struct beginning *b)
+{
+        struct box_start start = { .maker = FIRST, .guest = FIRST + 1, .keeper = FIRST + 2, .listener = FIRST + 3, .directory = FIRST + 4 };
+        int fds[KEPT_MAX] = { b->maker[0], b->guest[0], m->fds[FD_KEEPER], m->fds[FD_LISTENER], m->fds[FD_DIRECTORY] };
+        int floors[PLAN_SOURCES_MAX];
+        size_t count = 5;
+
+        memcpy(&start.begin, s->bytes, sizeof start.begin);
+        for (size_t i = 0; i + FD_SOURCES < m->fd_count && i < PLAN_SOURCES_MAX && start.begin.floor_mb > 0; i++)
+                if ((start.begin.floor_mask[i / 64] >> i % 64 & 1) != 0) {
+                        floors[start.floor_count++] = FIRST + (int)count;
+                        fds[count++] = m->fds[FD_SOURCES + i];
+                }
+        start.floors = floors;
+        start.protocol = test_number("CARREL_TEST_BOX_PROTOCOL", BOX_PROTOCOL);
+        start.spare_idle_ms = test_number("CARREL_TEST_SPARE_IDLE_MS", BOX_SPARE_IDLE_MS);
+        start.has_no_groups = test_number("CARREL_TEST_BOX_GROUPS", 1) == 0;
+        if (keep_only(fds, count) < 0)
+                _exit(EXIT_BROKEN);
+        (void)madvise(s->bytes, s->room, MADV_DONTNEED);       /* the plan is not for us, and our pages are our own */
+        (void)prctl(PR_SET_NAME, "carrel-box", 0, 0, 0);
+        raise_descriptors();
+        if (confine_privileges() < 0)
+                _exit(EXIT_BROKEN);
+        box_serve(&start);
+}
+
+/* -- the maker ---------------------------------------------------------------------------------------------------- */
+
+static int
+be_maker(const struct spawner *s, struct wire_message *m, const struct beginning *b)
+{
+        struct sigaction standard = { .sa_handler = SIG_DFL };
+        int fds[2 + PLAN_SOURCES_MAX] = { b->maker[1], b->guest[1] };
+        size_t sources = m->fd_count - FD_SOURCES;
+
+        if (sources > PLAN_SOURCES_MAX)
+                return EXIT_BROKEN;
+        memcpy(fds + 2, m->fds + FD_SOURCES, sources * sizeof *fds);
+        if (keep_only(fds, 2 + sources) < 0)
+                return EXIT_BROKEN;
+        (void)sigaction(SIGCHLD, &standard, NULL);             /* this one waits for its child */
+        (void)setsid();
+        (void)prctl(PR_SET_NAME, "carrel-maker", 0, 0, 0);
+        m->len -= sizeof(struct wire_box_begin);
+        memmove(s->bytes, s->bytes + sizeof(struct wire_box_begin), m->len);
+        memset(s->bytes + m->len, 0, sizeof(struct wire_box_begin));
+        m->fd_count = 1 + sources;
+        for (size_t i = 0; i < m->fd_count; i++)
+                m->fds[i] = SOCKET + 1 + (int)i;
+        return s->make(m);
+}
+
+/* -- the spawner -------------------------------------------------------------------------------------------------- */
+
+static int
+open_pairs(struct beginning *b)
+{
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, b->maker) < 0)
+                return -errno;
+        return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, b->guest) < 0 ? -errno : 0;
+}
+
+static void
+close_pairs(const struct beginning *b)
+{
+        const int fds[] = { b->maker[0], b->maker[1], b->guest[0], b->guest[1] };
+
+        for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
+                if (fds[i] >= 0)
+                        (void)close(fds[i]);
+}
+
+/* Whatever does not succeed here closes the keeper's socket before a word was said on it, and that is told so. 1: we are a maker, and done. */
+static int
+begin(const struct spawner *s, struct wire_message *m, int *ret_status)
+{
+        struct beginning b = { { -1, -1 }, { -1, -1 } };
+        pid_t maker, box = -1;
+
+        if (m->kind != WIRE_BOX_BEGIN || m->len <= sizeof(struct wire_box_begin) || m->fd_count < FD_SOURCES)
+                return 0;
+        if (open_pairs(&b) < 0) {
+                close_pairs(&b);
+                return 0;
+        }
+        maker = fork();
+        if (maker == 0) {
+                *ret_status = be_maker(s, m, &b);
+                return 1;
+        }
+        if (maker > 0)
+                box = fork();
+        if (box == 0)
+                be_box(s, m, &b);
+        close_pairs(&b);                               /* without a box, its maker sees the socket close and ends */
+        return 0;
+}
+
+int
+spawner_serve(const struct spawner *s)
+{
+        struct sigaction ignored = { .sa_handler = SIG_IGN };
+        struct wire_message m;
+        int status = 0, got;
+
+        (void)sigaction(SIGCHLD, &ignored, NULL);              /* nobody is waited for, and no zombie stays */
+        (void)prctl(PR_SET_NAME, "carrel-spawner", 0, 0, 0);
+        for (;;) {
+                got = wire_receive(SOCKET, 1, &m, s->bytes, s->room);
+                if (got == -EPROTO)
+                        continue;
+                if (got <= 0)
+                        return got == 0 ? 0 : EXIT_BROKEN;
+                if (begin(s, &m, &status) != 0)
+                        return status;
+                wire_message_close(&m);
+                (void)madvise(s->bytes, s->room, MADV_DONTNEED);
+        }
+}

@@ -1,0 +1,110 @@
+/*
+ * plan/wall.c - the step that makes the wall, for a sandbox that may reach something.
+ *
+ * Room: plan (deciding, pure). Touches: nothing.
+ * Theory: ports from 1024 on can be listened to by anybody inside, so pid 1 opens them when a name is given an address; the others are opened while
+ * the box is made, by the one who still may.
+ */
+#include "plan/wall.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "plan/builder.h"
+#include "spec/section.h"
+
+enum { PORT_FIRST_FREE = 1024 };
+
+bool
+plan_wall_has(const uint16_t *ports, size_t count, uint16_t port)
+{
+        for (size_t i = 0; i < count; i++)
+                if (ports[i] == port)
+                        return true;
+        return false;
+}
+
+size_t
+plan_wall_ports(const struct spec *spec, uint16_t ret[PLAN_WALL_PORTS], size_t *ret_at)
+{
+        static const uint16_t held[] = { 53, 80, 443 };
+        size_t count = 0;
+
+        for (size_t i = 0; i < spec->egress_count; i++)
+                for (size_t p = 0; p < spec->egress[i].port_count; p++) {
+                        uint16_t port = spec->egress[i].ports[p];
+
+                        if (port >= PORT_FIRST_FREE || plan_wall_has(held, sizeof held / sizeof *held, port) || plan_wall_has(ret, count, port))
+                                continue;
+                        if (ret_at)
+                                *ret_at = i;
+                        if (count == PLAN_WALL_PORTS)
+                                return count + 1;
+                        ret[count++] = port;
+                }
+        return count;
+}
+
+bool
+plan_has_wall(const struct spec *spec, const struct host_facts *facts)
+{
+        return spec->egress_count > 0 || spec->wall.is_routed || (spec->wall.is_given && facts->has_wall);
+}
+
+size_t
+plan_wall_stock(const struct spec *spec, size_t *ret_at)
+{
+        uint16_t named[WALL_STOCK_MAX];
+        size_t count = 0;
+
+        for (size_t i = 0; i < spec->egress_count; i++)
+                for (size_t p = 0; p < spec->egress[i].port_count; p++) {
+                        uint16_t port = spec->egress[i].ports[p];
+
+                        if (port < PORT_FIRST_FREE || plan_wall_has(named, count, port))
+                                continue;
+                        if (ret_at)
+                                *ret_at = i;
+                        if (count == WALL_STOCK_MAX)
+                                return count + 1;
+                        named[count++] = port;
+                }
+        return count + PLAN_WALL_SPARE < WALL_STOCK_MAX ? count + PLAN_WALL_SPARE : WALL_STOCK_MAX;
+}
+
+/* What of it is capped, as words that go on after others. */
+static const char *
+caps_text(struct builder *b)
+{
+        const char *text = "";
+
+        for (size_t i = 0; i < egress_caps_set.count; i++) {
+                const struct field *row = &egress_caps_set.rows[i];
+                uint64_t value;
+
+                memcpy(&value, (const char *)&b->spec->egress_caps + row->offset, sizeof value);
+                if (value != SPEC_UNSET)
+                        text = builder_text(b, "%s%s%s %" PRIu64, text, text[0] == '\0' ? "; at most " : ", ", row->name, value);
+        }
+        return text;
+}
+
+/* Whoever holds the list answers what the wall catches: without anybody, nothing is answered, and nothing leaves. */
+void
+builder_wall(struct builder *b)
+{
+        bool is_routed = b->spec->wall.is_routed;
+        struct step *s = builder_add(b, is_routed ? STEP_ROUTED : STEP_WALL, "",
+                                     builder_text(b, "what goes to a listed name is caught %s, and so is the rest%s", is_routed ? "outside, so every port inside is free" : "here",
+                                                  caps_text(b)));
+        uint16_t ports[PLAN_WALL_PORTS];
+        const char *text = "";
+
+        s->number = plan_wall_ports(b->spec, ports, NULL);
+        s->number2 = is_routed ? plan_wall_stock(b->spec, NULL) : 0;
+        for (size_t i = 0; i < s->number; i++)
+                text = builder_text(b, "%s%s%u", text, i > 0 ? " " : "", ports[i]);
+        s->text = text;
+        s->text_len = strlen(text);
+}
+

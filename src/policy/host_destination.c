@@ -1,0 +1,45 @@
+/*
+ * policy/host_destination.c - may a destination be asked for on this host at all?
+ *
+ * Room: policy (deciding, pure). Touches: nothing.
+ */
+#include "policy/host_destination.h"
+
+static const struct { const char *reason, *words; } told[] = {
+        [HOST_DESTINATION_PERMITTED] = { "permitted", "is permitted" },
+        [HOST_DESTINATION_NOT_LISTED] = { "not_in_host_allowlist", "is not among the destinations this host permits" },
+        [HOST_DESTINATION_PRIVATE] = { "private_name", "is a private name, and this host does not permit it" },
+};
+
+static bool
+is_covered(const struct spec_egress *outer, size_t count, const struct spec_egress *inner)
+{
+        for (size_t i = 0; i < count; i++)
+                if (egress_covers(&outer[i], inner))
+                        return true;
+        return false;
+}
+
+enum host_destination
+host_destination_judge(const struct host_rules *rules, const struct spec_egress *entry)
+{
+        if (is_covered(rules->egress_allowed, rules->egress_allowed_count, entry))
+                return HOST_DESTINATION_PERMITTED;
+        if (rules->has_egress_list)
+                return HOST_DESTINATION_NOT_LISTED;
+        if (egress_is_private_name(entry->host) && !is_covered(rules->private_names, rules->private_name_count, entry))
+                return HOST_DESTINATION_PRIVATE;
+        return HOST_DESTINATION_PERMITTED;
+}
+
+const char *
+host_destination_reason(enum host_destination d)
+{
+        return told[d].reason;
+}
+
+const char *
+host_destination_words(enum host_destination d)
+{
+        return told[d].words;
+}

@@ -1,0 +1,395 @@
+/*
+ * prepare/prepare.c - from a manifest to a plan.
+ *
+ * Room: prepare (joining). Touches: fd, the host directories that mounts name (looking only).
+ * Knows the order of the way. Knows nothing of how any part of it decides.
+ */
+#include "prepare/prepare.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/scoped.h"
+#include "prepare/verdict.h"
+
+enum { ARENA_MAX = 64 << 20, PATH_ROOM = 4096 };
+
+/* Outside ids reserved for sandboxes of root: no system hands these out (they lie past systemd's ranges). */
+enum { RESERVED_FIRST = 1900000000, RESERVED_COUNT = 65536 };
+
+void
+prepared_init(struct prepared *p)
+{
+        memset(p, 0, sizeof *p);
+        arena_init(&p->arena, ARENA_MAX);
+        findings_init(&p->findings, &p->arena);
+}
+
+void
+prepared_init_in(struct prepared *p, void *memory, size_t len)
+{
+        memset(p, 0, sizeof *p);
+        arena_init_in(&p->arena, ARENA_MAX, memory, len);
+        findings_init(&p->findings, &p->arena);
+        p->is_short = true;
+}
+
+/* -- the template --------------------------------------------------------------------------------------------- */
+
+static bool
+has_name(const struct spec_names *names, const char *name)
+{
+        for (size_t i = 0; i < names->count; i++)
+                if (strcmp(names->items[i], name) == 0)
+                        return true;
+        return false;
+}
+
+static int
+add_name(struct arena *arena, struct spec_names *names, const char *name, struct error *e)
+{
+        const char **items = arena_array(arena, const char *, names->count + 1);
+
+        if (!items)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the template");
+        items[0] = name;               /* first on the search path */
+        if (names->count > 0)
+                memcpy(items + 1, names->items, sizeof *items * names->count);
+        *names = (struct spec_names){ items, names->count + 1 };
+        return 0;
+}
+
+/* The template's directory becomes a tool that the host permits: the launcher found it, no manifest asked for it. */
+static int
+bring_in(const char *prefix, struct prepared *p, struct error *e)
+{
+        struct spec *spec = arena_new(&p->arena, struct spec);
+        struct host_rules *rules = arena_new(&p->arena, struct host_rules);
+
+        if (!spec || !rules)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the template");
+        *spec = *p->spec;
+        *rules = *p->rules;
+        p->spec = spec;
+        p->rules = rules;
+        if (!has_name(&spec->carrel.tools, prefix) && add_name(&p->arena, &spec->carrel.tools, prefix, e) < 0)
+                return -1;
+        return add_name(&p->arena, &rules->tool_roots, prefix, e);
+}
+
+int
+prepare_take(const struct prepare_host *host, const struct prepare_request *request, const struct spec *allowed, struct prepared *p, struct error *e)
+{
+        p->spec = allowed;
+        p->rules = host->rules;
+        if (!request->runtime)
+                return 0;
+        if (runtime_find(&host->runtimes, request->runtime, &p->runtime, e) < 0)
+                return -1;
+        return p->runtime->prefix ? bring_in(p->runtime->prefix, p, e) : 0;
+}
+
+/* -- judging a tree ------------------------------------------------------------------------------------------- */
+
+static const struct node standard_config = { .kind = NODE_MAP, .key = "config" };
+static const struct node standard_provider = { .kind = NODE_STRING, .key = "provider", .text = "local", .len = 5, .next = &standard_config };
+static const struct node standard = { .kind = NODE_MAP, .first = &standard_provider, .len = 2 };
+
+static enum manifest_kind
+kind_of(const struct node *tree)
+{
+        if (node_find(tree, "sandbox"))
+                return MANIFEST_PARENT;
+        return node_find(tree, "schema") ? MANIFEST_STANDALONE : MANIFEST_BLOCK;
+}
+
+static int
+refuse_reference(struct prepared *p, const struct manifest *m, struct error *e)
+{
+        (void)fail_at(e, ERROR_REF_UNRESOLVABLE, m->form == MANIFEST_FILE ? "sandbox/file" : "sandbox/ref", "not_followed",
+                      "the manifest only points at \"%.200s\", and the daemon opens no manifests", m->ref);
+        error_hint(e, "Send the block itself; `carrel create -f FILE` follows references before it sends.");
+        e->line = m->ref_line;
+        e->column = m->ref_column;
+        findings_add(&p->findings, e);
+        return -1;
+}
+
+/* Which secrets a SECRETS.md declares is read by nobody here: the host file has to say it. */
+static void
+hint_inventory(const struct prepare_host *host, const struct verdict *v, struct error *e)
+{
+        const char *ref = v->spec ? v->spec->env.auth_ref : NULL;
+
+        if (e->code == ERROR_AUTH_UNRESOLVABLE && ref && !host_rules_inventory(host->rules, ref))
+                error_hint(e, "The daemon opens no %.64s of a workspace: name it, or its slugs, in the host file, under secrets, or use `carrel run`.", ref);
+}
+
+static int
+judge(const struct prepare_host *host, const struct prepare_request *request, const struct node *tree, struct prepared *p, struct verdict *v, struct error *e)
+{
+        size_t errors_before = p->findings.error_count;
+        struct host_rules rules = *host->rules;
+
+        rules.actor = request->actor;
+
+        if (manifest_from_tree(&p->arena, tree, kind_of(tree), &v->written, &p->findings, e) < 0)
+                return -1;
+        v->found = v->written;
+        if (v->written.form == MANIFEST_NONE)
+                return fail(e, ERROR_NOT_CONFIGURED, "the manifest declares no sandbox, so no command may run");
+        if (v->written.form == MANIFEST_REF || v->written.form == MANIFEST_FILE)
+                return refuse_reference(p, &v->written, e);
+        if (verdict_check(&p->arena, v, &p->findings, e) == 0 && verdict_allow(&p->arena, &rules, request->now_s, v, &p->findings, e) == 0)
+                return 0;
+        if (p->findings.error_count == errors_before)
+                findings_add(&p->findings, e);
+        hint_inventory(host, v, e);
+        return -1;
+}
+
+int
+prepare_judge(const struct prepare_host *host, const struct prepare_request *request, const struct node *tree, struct prepared *p, struct error *e)
+{
+        struct verdict v = { .spec = NULL };
+
+        if (judge(host, request, tree ? tree : &standard, p, &v, e) < 0)
+                return -1;
+        return prepare_take(host, request, v.allowed, p, e);
+}
+
+/* -- the plan ------------------------------------------------------------------------------------------------- */
+
+static bool
+is_permitted(const struct prepare_host *host, const struct prepare_request *request, const char *path, uint32_t owner)
+{
+        return request->caller_uid == PREPARE_UID_ANY || request->caller_uid == host->facts.uid || request->caller_uid == owner ||
+               host_path_is_below(&host->rules->mount_roots, path);
+}
+
+static int
+refuse_place(const char *path, const char *where, const char *what, struct error *e)
+{
+        (void)fail_at(e, ERROR_MOUNT_DENIED, where, "not_owned", "%s %.200s is not there, or not yours, and the host's mount_roots do not hold it", what, path);
+        error_hint(e, "Use a directory that you own, or have the operator list one under mount_roots in the host file.");
+        return -1;
+}
+
+/* Whether a path of his exists: a stranger would learn from it what lies in directories that are closed to him. */
+static bool
+is_told(const struct prepare_host *host, const struct prepare_request *request)
+{
+        const char *path = request->workspace;
+
+        return is_permitted(host, request, path, UINT32_MAX) && (request->caller_uid == PREPARE_UID_ANY || !strstr(path, "/.."));
+}
+
+/* By handle: what is judged is what was opened, links and all. */
+static int
+open_workspace(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p, struct error *e)
+{
+        char link[64], path[PATH_ROOM];
+        scoped_fd int fd = -1;
+        struct stat st;
+        ssize_t len;
+
+        if (!request->workspace)
+                return 0;
+        if (request->workspace[0] != '/')
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "workspace", "relative", "a workspace is an absolute path, and this is %.200s", request->workspace);
+        fd = open(request->workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return is_told(host, request) ? fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, errno, "opening the workspace %.200s", request->workspace)
+                                              : refuse_place(request->workspace, "workspace", "the workspace", e);
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        len = readlink(link, path, sizeof path);
+        if (len <= 0 || (size_t)len == sizeof path)
+                return fail(e, ERROR_WORKSPACE_NOT_FOUND, "the path of the workspace %.200s cannot be read back", request->workspace);
+        p->workspace = arena_copy(p->plans, path, (size_t)len);
+        if (!p->workspace)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a path");
+        return is_permitted(host, request, p->workspace, st.st_uid) ? 0 : refuse_place(request->workspace, "workspace", "the workspace", e);
+}
+
+/* Whoever reads the daemon's token or writes its records is the daemon: neither a part of its state nor what holds it is shown inside. */
+static int
+check_state(const struct prepare_host *host, const struct plan_source *source, struct error *e)
+{
+        const struct spec_names state = { &host->state, 1 }, mounted = { &source->host_path, 1 };
+
+        if (!host->state || (!host_path_is_below(&state, source->host_path) && !host_path_is_below(&mounted, host->state)))
+                return 0;
+        (void)fail_at(e, ERROR_MOUNT_DENIED, "mounts", "holds_state", "the mount source %.200s would show the daemon's own state in %.200s", source->host_path,
+                      host->state);
+        error_hint(e, "Mount a directory beside it, or keep state elsewhere: carrel serve --state DIR.");
+        return -1;
+}
+
+/* A privileged box acts as each source's owner: nobody gets that for the files of a third by naming them as his workspace's. */
+static int
+check_sources(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p, struct error *e)
+{
+        const struct spec_names within = { &p->workspace, p->workspace ? 1 : 0 };
+
+        for (size_t i = 0; i < p->sources->count; i++) {
+                const struct plan_source *source = &p->sources->items[i];
+
+                if (check_state(host, source, e) < 0)
+                        return -1;
+                if (host_path_is_below(&within, source->host_path) && !is_permitted(host, request, source->host_path, source->owner_uid))
+                        return refuse_place(source->host_path, "mounts", "the mount source", e);
+        }
+        return 0;
+}
+
+/* Whom the payload is outside: ourselves, or, as root, an id that is nobody else's while the lease of its name is held. */
+static int
+choose_identity(const struct prepare_host *host, struct prepared *p, struct plan_request *request, struct error *e)
+{
+        uint64_t number = strtoull(request->id, NULL, 16);
+
+        request->outside_uid = host->facts.uid;
+        request->outside_gid = host->facts.gid;
+        for (int tries = 0; host->facts.is_privileged && tries < RESERVED_COUNT; tries++) {
+                uint32_t uid = (uint32_t)(RESERVED_FIRST + (number + (uint64_t)tries) % RESERVED_COUNT);
+                const char *lease = arena_format(p->plans, "%s/%u.lease", host->facts.runtime_dir, uid);
+
+                if (!lease)
+                        return fail(e, ERROR_NO_MEMORY, "no memory for a name");
+                if (access(lease, F_OK) == 0)
+                        continue;
+                request->outside_uid = request->outside_gid = uid;
+                request->lease_path = lease;
+                return 0;
+        }
+        if (host->facts.is_privileged)
+                return fail(e, ERROR_QUOTA_EXCEEDED, "all %d ids for sandboxes are taken", RESERVED_COUNT);
+        return 0;
+}
+
+static bool
+has_groups(const struct host_facts *facts)
+{
+        for (int c = 0; c < CGROUP_CONTROLLER_MAX; c++)
+                if (facts->cgroup.place[c].version != 0)
+                        return true;
+        return facts->cgroup.unified[0] != '\0';
+}
+
+/* What programs call the template leads to it, whichever version the host's own name for it means. */
+static int
+add_links(struct prepared *p, struct plan_request *request, struct error *e)
+{
+        const struct runtime_family *family = p->runtime ? runtime_family_find(p->runtime->family, strlen(p->runtime->family)) : NULL;
+        struct plan_link *links = family ? arena_array(p->plans, struct plan_link, RUNTIME_COMMANDS_MAX) : NULL;
+
+        if (!family)
+                return 0;
+        if (!links)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the template");
+        request->links = links;
+        while (request->link_count < RUNTIME_COMMANDS_MAX && family->commands[request->link_count]) {
+                links[request->link_count] = (struct plan_link){ family->commands[request->link_count], p->runtime->path };
+                request->link_count++;
+        }
+        return 0;
+}
+
+static int
+make_plan(const struct prepare_host *host, const struct prepare_request *asked, struct prepared *p, struct error *e)
+{
+        const struct sources *s = p->sources;
+        struct plan_request request = { .id = asked->id, .sources = s->items, .source_count = s->count,
+                                        .mounts = s->mounts, .mount_count = s->count, .disks = s->disks,
+                                        .disk_count = s->disk_count, .layers_off = asked->layers_off, .is_living = asked->is_living };
+
+        if (choose_identity(host, p, &request, e) < 0 || add_links(p, &request, e) < 0)
+                return -1;
+        if (!request.lease_path && (s->has_placeholders || has_groups(&host->facts)))
+                request.lease_path = arena_format(p->plans, "%s/%s.lease", host->facts.runtime_dir, request.id);
+        p->outside_uid = request.outside_uid;
+        return plan_build(p->plans, p->spec, &host->facts, &request, &p->plan, &p->findings, e);
+}
+
+static int
+walk(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p, struct error *e)
+{
+        if (open_workspace(host, request, p, e) < 0)
+                return -1;
+        if (sources_open(p->plans, p->spec, p->rules, p->workspace, request->manifest_path, host->facts.is_privileged, p->sources, e) < 0)
+                return -1;
+        return check_sources(host, request, p, e) < 0 ? -1 : make_plan(host, request, p, e);
+}
+
+/* The setting that names a secret of the provider's own ("api_key_ref"), or NULL. */
+static const char *
+reference_of(const struct spec *spec)
+{
+        if (!spec->config || spec->config->kind != NODE_MAP)
+                return NULL;
+        node_each(setting, spec->config) {
+                size_t len = strlen(setting->key);
+
+                if (setting->kind == NODE_STRING && len > 4 && strcmp(setting->key + len - 4, "_ref") == 0)
+                        return setting->key;
+        }
+        return NULL;
+}
+
+/* After everything was judged, references too; and no value was fetched, for nobody is there to take it. */
+static int
+fail_without_engine(const struct spec *spec, struct error *e)
+{
+        const char *reference = reference_of(spec);
+
+        (void)fail_at(e, ERROR_PROVIDER_UNKNOWN, "provider", "no_engine", "this build of Carrel has no engine for the provider %.64s%s%.64s%s", spec->provider,
+                      reference ? ": the value of " : "", reference ? reference : "", reference ? " was not asked for" : "");
+        e->line = spec->provider_place.line;
+        e->column = spec->provider_place.column;
+        error_hint(e, "Its engine is another program's. Here `provider: local` runs.");
+        return -1;
+}
+
+int
+prepare_plan(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p, struct error *e)
+{
+        if (strcmp(p->spec->provider, "local") != 0)
+                return fail_without_engine(p->spec, e);
+        prepared_release(p);
+        if (!p->is_short)
+                arena_init(&p->plan_arena, ARENA_MAX);
+        p->plans = p->is_short ? &p->arena : &p->plan_arena;
+        p->sources = arena_new(p->plans, struct sources);
+        if (!p->sources)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a plan");
+        if (walk(host, request, p, e) < 0)
+                return -1;
+        p->cwd = arena_text(&p->arena, p->plan->cwd);
+        p->cpu = p->plan->cpu;
+        p->disk_floor_mb = p->plan->disk_floor_mb;
+        return p->cwd ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for a plan");
+}
+
+void
+prepared_release(struct prepared *p)
+{
+        if (p->sources)
+                sources_fini(p->sources);
+        p->sources = NULL;
+        p->plan = NULL;
+        p->workspace = NULL;
+        p->plans = NULL;
+        arena_fini(&p->plan_arena);
+}
+
+void
+prepared_fini(struct prepared *p)
+{
+        prepared_release(p);
+        arena_fini(&p->arena);
+}

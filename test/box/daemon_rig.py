@@ -1,0 +1,221 @@
+"""What the tests of the daemon share: `carrel serve` with a state directory of its own, HTTP as it is spoken, SSE, an inventory.
+
+Not a test. Use it as `with Daemon() as d:`; leaving stops every sandbox and the daemon, and nothing of it stays. HTTP is written by hand
+because tests have to be able to break it. Waiting is always for something: until(), never a fixed sleep.
+"""
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+
+from box_rig import CARREL, PATIENCE, until
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path, timeout=PATIENCE):
+        super().__init__("localhost", timeout=timeout)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def json(self):
+        return json.loads(self.body) if self.body else None
+
+    @property
+    def code(self):
+        """The error's code, or None."""
+        try:
+            return self.json["error"]["code"]
+        except (ValueError, TypeError, KeyError):
+            return None
+
+    def __repr__(self):
+        return "%d %s" % (self.status, self.body[:600])
+
+
+class Daemon:
+    def __init__(self, *words, state=None, program=None, env=None):
+        self.folder = tempfile.mkdtemp(prefix="carrel-daemon-")
+        os.chmod(self.folder, 0o755)
+        self.state = state or os.path.join(self.folder, "state")
+        self.words, self.program, self.env = words, program or CARREL, env
+        self.log = os.path.join(self.folder, "log")
+        self.child = None
+        self.ids = set()       # of every sandbox that an answer named
+
+    # -- its life ---------------------------------------------------------------------------------------------
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        try:
+            self.end()
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self):
+        out = open(self.log, "ab")
+        self.child = subprocess.Popen([self.program, "serve", "--state", self.state, *self.words], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                                      env=dict(os.environ, **(self.env or {})))
+        out.close()
+        try:
+            until("carrel serve answers", lambda: self.child.poll() is not None or self.is_up())
+        except AssertionError as e:
+            raise AssertionError(str(e) + "\n" + self.log_text()) from None
+        if self.child.poll() is not None:
+            raise AssertionError("carrel serve ended with %d:\n%s" % (self.child.returncode, self.log_text()))
+        return self
+
+    def is_up(self):
+        try:
+            return self.call("GET", "/v1/info").status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def log_text(self):
+        with open(self.log, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def stop(self, number=signal.SIGTERM):
+        """Ends the daemon; its sandboxes live on."""
+        if self.child and self.child.poll() is None:
+            self.child.send_signal(number)
+            self.child.wait(timeout=PATIENCE)
+
+    def end(self):
+        """Stops every sandbox, then the daemon."""
+        if self.child.poll() is not None:
+            self.start()
+        for item in self.call("GET", "/v1/sandboxes").json["items"]:
+            self.call("DELETE", "/v1/sandboxes/" + item["id"])
+        self.stop()
+
+    def children(self):
+        """name -> pid of the daemon's own processes (keeper, door, ...)."""
+        found = {}
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit():
+                continue
+            try:
+                with open("/proc/%s/stat" % entry, encoding="utf-8", errors="replace") as f:
+                    stat = f.read()
+                if int(stat.rsplit(")", 1)[1].split()[1]) == self.child.pid:
+                    with open("/proc/%s/cmdline" % entry, "rb") as f:
+                        words = f.read().split(b"\0")
+                    found[os.path.basename(words[0].decode()) + (" " + words[1].decode() if len(words) > 2 and words[1][:1] != b"-" else "")] = int(entry)
+            except OSError:
+                continue
+        return found
+
+    # -- HTTP -------------------------------------------------------------------------------------------------
+    @property
+    def http(self):
+        return os.path.join(self.state, "carrel.sock")
+
+    def connection(self, timeout=PATIENCE):
+        return UnixConnection(self.http, timeout)
+
+    def call(self, method, path, body=None, headers=None, timeout=PATIENCE):
+        """One request on a connection of its own. A dict or list goes as JSON, bytes as they are."""
+        c = self.connection(timeout)
+        head = dict(headers or {})
+        if isinstance(body, (dict, list)):
+            body = json.dumps(body).encode()
+            head.setdefault("Content-Type", "application/json")
+        elif body is not None:
+            head.setdefault("Content-Type", "application/octet-stream")
+        try:
+            c.request(method, path, body=body, headers=head)
+            r = c.getresponse()
+            a = Answer(r.status, r.headers, r.read())
+            self.note(path, a)
+            return a
+        finally:
+            c.close()
+
+    def note(self, path, answer):
+        """Remembers whose groups must be gone in the end."""
+        if path.startswith("/v1/") and answer.status < 300 and answer.headers.get("Content-Type", "").startswith("application/json"):
+            body = answer.json
+            for item in [body] + body.get("items", []):
+                if "status" in item and "id" in item:
+                    self.ids.add(item["id"])
+
+    def must(self, method, path, body=None, **more):
+        a = self.call(method, path, body, **more)
+        if a.status >= 300:
+            raise AssertionError("%s %s: %r" % (method, path, a))
+        return a.json
+
+    def create(self, **fields):
+        return self.must("POST", "/v1/sandboxes", fields)["id"]
+
+    def exec(self, box, argv, timeout=PATIENCE, **fields):
+        fields["argv" if isinstance(argv, list) else "command"] = argv
+        return self.must("POST", "/v1/sandboxes/%s/execs" % box, fields, timeout=timeout)
+
+    def stream(self, method, path, body=None, timeout=PATIENCE):
+        """Server-sent events as (name, data) until the stream ends; close() of the generator hangs up."""
+        c = self.connection(timeout)
+        data = json.dumps(body).encode() if body is not None else None
+        head = {"Accept": "text/event-stream"}
+        if data is not None:
+            head["Content-Type"] = "application/json"
+        try:
+            c.request(method, path, body=data, headers=head)
+            r = c.getresponse()
+            if r.status >= 300:
+                raise AssertionError("%s %s: %d %s" % (method, path, r.status, r.read()))
+            name, lines = "message", []
+            for line in r:
+                line = line.decode().rstrip("\n").rstrip("\r")
+                if line.startswith("event:"):
+                    name = line[6:].strip()
+                elif line.startswith("data:"):
+                    lines.append(line[5:].lstrip(" "))
+                elif line == "" and lines:
+                    yield name, json.loads("\n".join(lines))
+                    name, lines = "message", []
+        finally:
+            c.close()
+
+
+def groups_of(ids):
+    """Control groups that carry one of these sandboxes' ids."""
+    found = []
+    for top, dirs, _ in os.walk("/sys/fs/cgroup"):
+        found += [os.path.join(top, d) for d in dirs if any(box in d for box in ids)]
+        dirs[:] = [d for d in dirs if d.startswith("carrel") or top.count("/") < 4]
+    return sorted(found)
+
+
+def processes_of(state):
+    """pid -> name of those that name this state directory, or hold something in it: the daemon's own, and its boxes."""
+    found = {}
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open("/proc/%s/cmdline" % entry, "rb") as f:
+                words = f.read()
+            held = [os.readlink("/proc/%s/fd/%s" % (entry, fd)) for fd in os.listdir("/proc/%s/fd" % entry)]
+            if state.encode() in words or any(path.startswith(state + "/") for path in held):
+                with open("/proc/%s/comm" % entry, encoding="utf-8", errors="replace") as f:
+                    found[int(entry)] = f.read().strip()
+        except OSError:
+            continue
+    return found

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""egress_share_test - one gate serves many walls: what one of them takes, or a box that was taken over does to it, leaves the others what they need.
+
+The gate is the real one; this test is its keeper and its boxes.
+"""
+import fcntl
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import traceback
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "box"))
+from box_rig import ALWAYS, check, end, until                                               # noqa: E402
+from egress_attack_test import Box, diag, datagrams, hostile, Hostile, stream, greets        # noqa: E402
+from egress_load_test import children                                                       # noqa: E402
+from gate_rig import Gate, Origin, enter                                                    # noqa: E402
+
+API = "198.18.1.44"          # index 300, which each wall here restores as api.test
+EMFILE = 24
+
+
+class Walls(Box):
+    """A gate whose descriptors are few. Each wall has its ports from `first` on: DNS, its TCP, HTTP, HTTPS, proxy."""
+
+    def __init__(self, files=0):
+        super().__init__(*(["prlimit", "--nofile=%d:%d" % (files, files)] if files else []))
+        self.last = 0
+
+    def wall(self, first, more=0):
+        """Its link, what the gate said, and the sockets that the box has as well."""
+        self.last += 1
+        sockets = [diag(), datagrams(first), *(stream(first + i, "::ffff:" + API) for i in range(1, 5))]
+        link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        text = b"api.test\0" + b"api.test:%d\0" % (first + 2)
+        policy = struct.pack("=IIIIIIIIQQQ", self.last, 1, 2, 0, len(text), more, 0, 0, 0, 0, 0) + b"box".ljust(32, b"\0") + text
+        policy += bytes(-len(policy) % 8) + b"".join(struct.pack("=HHI", 900, 0, 0) for _ in range(more))
+        self.say(self.control, "GATE_ADD", policy, [theirs.fileno(), *(s.fileno() for s in sockets), *(sockets[3].fileno() for _ in range(more))])
+        theirs.close()
+        self.control.settimeout(ALWAYS)
+        data = self.control.recv(1000)
+        said = struct.unpack("=IIiI", data[8:])[2] if data else "the gate ended"
+        if said == 0:
+            self.say(link, "WALL_NAMED", struct.pack("=II", 300, 0) + b"api.test".ljust(256, b"\0"))
+            self.say(link, "WALL_BEGIN")
+        return link, said, sockets
+
+
+def served(first):
+    """What the server behind api.test says through the wall."""
+    try:
+        with socket.create_connection((API, first + 2), ALWAYS) as s:
+            s.settimeout(ALWAYS)
+            return s.recv(100)
+    except OSError as e:
+        return repr(e)
+
+
+def take_all(port, count):
+    """As many connections as are let stand; each waits to be heard."""
+    lot = []
+    for _ in range(count):
+        s = socket.socket()
+        try:
+            s.connect((API, port))
+            lot.append(s)
+        except OSError:
+            s.close()
+    return lot
+
+
+def descriptors():
+    g = Walls(64)
+    first, said, _ = g.wall(6000)
+    check("a gate with few descriptors serves a wall", said == 0 and served(6000) == b"canary\r\n", said, g.gate.poll())
+    refused = g.wall(6100, more=100)
+    check("a wall that finds no descriptors is refused with the number for it", refused[1] == EMFILE, refused[1])
+    check("and the one that stands goes on", served(6000) == b"canary\r\n" and g.gate.poll() is None, served(6000), g.gate.poll())
+    g.control.close()
+    g.gate.wait(ALWAYS)
+
+
+def shares():
+    g = Walls(512)
+    kept = [g.wall(first) for first in (6000, 6100, 6200, 6300)]
+    check("a gate of four walls", [said for _, said, _ in kept] == [0] * 4 and served(6000) == b"canary\r\n", [said for _, said, _ in kept])
+    lots = [take_all(6104, 450), take_all(6204, 450), take_all(6304, 450)]
+    got = [served(6000) for _ in range(5)]
+    check("walls that take all the connections they get leave some for one that has none", got == [b"canary\r\n"] * 5, got, [len(lot) for lot in lots])
+    for lot in lots:
+        for s in lot:
+            s.close()
+    g.control.close()
+    g.gate.wait(ALWAYS)
+
+
+def blocking():
+    g = Walls()
+    first, said, _ = g.wall(6000)
+    _, other, sockets = g.wall(6100)
+    is_over = threading.Event()
+
+    def clear():
+        flags = fcntl.fcntl(sockets[5], fcntl.F_GETFL) & ~os.O_NONBLOCK
+        while not is_over.is_set():
+            fcntl.fcntl(sockets[5], fcntl.F_SETFL, flags)
+    threading.Thread(target=clear, daemon=True).start()
+    lot = [s for _ in range(20) for s in take_all(6104, 1)]
+    got = [served(6000) for _ in range(5)]
+    dropped = until("the wall is let go", lambda: g.control.recv(1000)[:8])
+    is_over.set()
+    check("a box that makes accepting wait holds up nobody else, and is let go", (said, other) == (0, 0) and got == [b"canary\r\n"] * 5 and struct.unpack("=IHH", dropped)[2] == KIND_DROPPED, got, dropped, len(lot))
+    g.control.close()
+    g.gate.wait(ALWAYS)
+
+
+def memory():
+    """Ten thousand greetings that do not end, 30 KiB each, through `carrel gate`."""
+    g = Gate(["api.test"])
+    p = g.start(sys.executable, "-uc", '''
+import resource, socket, sys
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+from socket import getaddrinfo
+to = getaddrinfo("api.test", 443, socket.AF_INET, socket.SOCK_STREAM)[0][4]
+record = b"\\x16\\3\\1\\0\\6"
+hello = record + b"\\1\\0\\x3f\\xf0\\3\\3" + (record + b"x" * 6) * 2700
+lot = []
+for i in range(4000):
+    s = socket.create_connection(to, 30)
+    try: s.sendall(hello)
+    except OSError: pass
+    lot.append(s)
+print("sent"); sys.stdin.readline()
+''')
+    p.stdout.readline()
+    with open("/proc/%d/status" % children(p.pid, "carrel-gate")[0]) as f:
+        most = int(next(line for line in f if line.startswith("VmHWM")).split()[1])
+    out, err = p.communicate(b"\n", timeout=ALWAYS)
+    check("greetings without an end have half of the gate's memory for such, and no more", most < 100 * 1024, "%d KiB" % most, out, err[-300:])
+
+
+def main():
+    global KIND_DROPPED
+    enter()
+    from wire import KIND
+    KIND_DROPPED = KIND["GATE_DROPPED"]
+    subprocess.run(["ip", "addr", "add", API + "/32", "dev", "lo"], check=True)
+    names = Hostile(("127.0.0.1", 5300), hostile)
+    origins = [Origin("127.0.0.2", port, greets) for port in (6002, 6102, 6202, 6302)]
+    for rows in (descriptors, shares, blocking, memory):
+        try:
+            rows()
+        except Exception as e:                         # noqa: BLE001 - a row that breaks is a row that fails, and the others go on
+            check("%s ran" % rows.__name__, False, repr(e), traceback.format_exc())
+    assert names and origins
+    end()
+
+
+if __name__ == "__main__":
+    main()
