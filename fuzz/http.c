@@ -129,7 +129,7 @@ give_back(const struct http_head *h)
 static void
 judge(struct http_head *h)
 {
-        struct keeper_peer peer = { 0 };
+        struct api_peer peer = { 0 };
         struct route route;
         struct error e;
         char allow[64], *target;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "door/mcp.h"
 #include "event/outcome.h"
+#include "mcp/mcp.h"
 
 enum { HEAD = 16, STEPS = 24, OPEN_MAX = 8 };
 
@@ -26,7 +26,7 @@ must(int holds)
 }
 
 static int
-begin(struct mcp_backend *b, struct mcp_call *c, const struct keeper_peer *who, enum operation_code op, struct record_writer *w, struct error *e)
+begin(struct mcp_backend *b, struct mcp_call *c, const struct api_peer *who, enum operation_code op, struct record_writer *w, struct error *e)
 {
         struct record r = { w->bytes, w->len };
 

@@ -182,7 +182,7 @@ carrel_set_timeout(struct carrel *c, unsigned timeout_ms)
 struct record_writer *
 connection_begin(struct carrel *c)
 {
-        record_init(&c->w, c->out + sizeof(struct wire_call), WIRE_BODY_MAX - sizeof(struct wire_call));
+        record_init(&c->w, c->out + sizeof(struct wire_call), CALL_RECORD_MAX);
         return &c->w;
 }
 

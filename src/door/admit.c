@@ -1,7 +1,7 @@
 /*
  * door/admit.c - may this request come in at all.
  *
- * Room: door (acting). Touches: nothing; it only looks.
+ * Room: door (joining). Touches: nothing; it only looks.
  * Theory: a page in a browser can send requests to this machine, but it cannot choose Host, Origin or Sec-Fetch-Site.
  */
 #include "door/admit.h"
@@ -78,7 +78,7 @@ admit_query(const char *query, struct error *e)
 }
 
 int
-admit_credential(const struct http_head *h, int is_tcp, struct keeper_peer *peer, struct error *e)
+admit_credential(const struct http_head *h, int is_tcp, struct api_peer *peer, struct error *e)
 {
         const char *value = value_of(h, "authorization");
         size_t len;

@@ -19,7 +19,7 @@ int admit_origin(const struct http_head *h, int is_tcp, struct error *e);
 int admit_query(const char *query, struct error *e);
 
 /* The token of a bearer goes to peer->token (borrowed). Over TCP there has to be one. ERROR_UNAUTHENTICATED. */
-int admit_credential(const struct http_head *h, int is_tcp, struct keeper_peer *peer, struct error *e);
+int admit_credential(const struct http_head *h, int is_tcp, struct api_peer *peer, struct error *e);
 
 /* G04, G06: JSON is said to be JSON, nothing is packed, nothing beyond `max` bytes is announced. */
 int admit_body(const struct http_head *h, int takes_any_type, uint64_t max, struct error *e);

@@ -1,18 +1,18 @@
 /*
  * door/ask.c - from an exchange to a call of the keeper.
  *
- * Room: door (acting). Touches: mem.
+ * Room: door (joining). Touches: mem.
  */
 #include "door/ask.h"
 
 #include <string.h>
 
-#include "door/codec.h"
+#include "codec/codec.h"
 
 struct record_writer
 ask_record(void)
 {
-        static _Alignas(16) unsigned char room[KEEPER_RECORD_MAX];
+        static _Alignas(16) unsigned char room[CALL_RECORD_MAX];
         struct record_writer w;
 
         record_init(&w, room, sizeof room / 8 * 8);
@@ -41,7 +41,7 @@ ask_read(const struct codec_call *call, struct record_writer *w, struct error *e
 int
 ask(struct exchange *x, const struct route *r, const struct operation *o, const char *const *names, struct keeper_call *c, struct error *e)
 {
-        struct codec_call call = { .operation = o, .route = r, .query = x->query, .query_names = names, .body = x->body, .body_len = x->body_len,
+        struct codec_call call = { .operation = o, .path = &r->path, .query = x->query, .query_names = names, .body = x->body, .body_len = x->body_len,
                                    .key = exchange_header(x, "idempotency-key") };
         struct record_writer w = ask_record();
 

@@ -5,7 +5,7 @@
 #define CARREL_DOOR_ASK_H
 
 #include "base/arena.h"
-#include "door/codec.h"
+#include "codec/codec.h"
 #include "door/exchange.h"
 #include "door/routes.h"
 #include "text/tree.h"

@@ -1,7 +1,7 @@
 /*
  * door/bytes.c - bytes that wait.
  *
- * Room: door (acting). Touches: mem.
+ * Room: door (joining). Touches: mem.
  */
 #include "door/bytes.h"
 

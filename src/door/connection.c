@@ -1,7 +1,7 @@
 /*
  * door/connection.c - one connection: a state machine over one descriptor.
  *
- * Room: door (acting). Touches: fd, mem, clock.
+ * Room: door (joining). Touches: fd, mem, clock.
  * Theory: one exchange at a time; what was pipelined behind it waits in `in`, so answers come in order (G13). Every state but WAIT has a deadline
  * (G02). What stands in HEAD and BODY is request.c's.
  *
@@ -19,8 +19,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "door/later.h"
 #include "door/request.h"
+#include "loop/later.h"
 
 enum {
         IN_MAX = 64 * 1024,            /* read ahead */

@@ -1,7 +1,7 @@
 /*
  * door/crowd.c - owners, each with a queue of members; and who gives way to whom.
  *
- * Room: door (acting). Touches: mem.
+ * Room: door (joining). Touches: mem.
  * Theory: a place is taken from its own owner where he has his share, and from the greediest where all are taken (G02). Nobody loses a
  * request for another: only who has not said who he is gives way while busy.
  */

@@ -1,7 +1,7 @@
 /*
  * door/exchange.c - answers: a head, then a body of known or unknown length, or events.
  *
- * Room: door (acting). Touches: fd (through the connection), mem.
+ * Room: door (joining). Touches: fd (through the connection), mem.
  * Theory: nothing a handler gives can end a line of the head; a body is framed by us and by nobody else.
  */
 #include "door/exchange.h"

@@ -17,7 +17,7 @@
 #include "loop/loop.h"
 #include "text/json.h"
 
-enum { BODY_MAX = 1 << 20, EXCHANGE_HIGH = 512 * 1024 /* queued bytes above which to pause the source */ };
+enum { EXCHANGE_HIGH = 512 * 1024 /* queued bytes above which to pause the source */ };
 
 struct exchange;
 
@@ -34,7 +34,7 @@ struct exchange {
         const char *query;             /* as sent, after '?'; "" where there is none */
         const char *body;              /* the whole body; NUL-terminated; "" while it streams */
         size_t body_len;
-        struct keeper_peer peer;       /* who asks */
+        struct api_peer peer;       /* who asks */
         struct keeper *keeper;
         struct loop *loop;
         void *state;                   /* the handler's */

@@ -1,7 +1,7 @@
 /*
  * door/exec_view.c - an exec as JSON.
  *
- * Room: door (acting). Touches: mem.
+ * Room: door (joining). Touches: mem.
  */
 #include "door/exec_view.h"
 
@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "api/operation.h"
-#include "door/codec.h"
-#include "door/encode.h"
+#include "codec/codec.h"
+#include "codec/encode.h"
 #include "event/outcome.h"
 
 /* -- output ------------------------------------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /*
  * door/filer.c - one file operation.
  *
- * Room: door (acting). Touches: mem, fd (through its follower).
+ * Room: door (joining). Touches: mem, fd (through its follower).
  */
 #include "door/filer.h"
 
@@ -11,8 +11,8 @@
 #include "api/file_error.h"
 #include "door/ask.h"
 #include "door/exec_view.h"
-#include "door/later.h"
 #include "event/outcome.h"
+#include "loop/later.h"
 
 void
 filer_end(struct filer *f)

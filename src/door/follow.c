@@ -1,7 +1,7 @@
 /*
  * door/follow.c - the channel of one exec, followed without waiting.
  *
- * Room: door (acting). Touches: fd, mem.
+ * Room: door (joining). Touches: fd, mem.
  * Theory: every follower reads into the same buffer, because what was read is handed on before the callback returns; a follower
  * holds no output of its own, and whoever cannot take more pauses it.
  */

@@ -2,7 +2,7 @@
  * door/follow.h - the channel of one exec, followed without waiting. Independent of HTTP.
  *
  * Callbacks come from the loop. Exactly one of failed, ended and lost comes, and is the last; the follower then closes itself. Each
- * may call follow_close(), also within a callback; the struct has to live until that callback has returned (door/later.h).
+ * may call follow_close(), also within a callback; the struct has to live until that callback has returned (loop/later.h).
  */
 #ifndef CARREL_DOOR_FOLLOW_H
 #define CARREL_DOOR_FOLLOW_H

@@ -1,7 +1,7 @@
 /*
  * door/ingress.c - the way to ports inside: a reverse proxy of one request at a time, and a tunnel for web sockets.
  *
- * Room: door (acting). Touches: fd, mem, clock.
+ * Room: door (joining). Touches: fd, mem, clock.
  * Theory: the token is shown to the keeper, which gives a socket that was connected inside; each request has one of its own, so two clients never share
  * a server's connection. Heads are written anew (door/ingress_head.h), bodies framed anew, both ways through http_head.h and the parser. Each
  * direction holds a bounded number of bytes; who is slow slows only his own other side.
@@ -24,7 +24,7 @@
 
 #include "door/exchange.h"
 #include "door/ingress_proxy.h"
-#include "door/later.h"
+#include "loop/later.h"
 
 enum {
         HEAD_MS = 10 * 1000, KEEP_MS = 75 * 1000, CONNECT_MS = 30 * 1000, IDLE_MS = 600 * 1000, LINGER_MS = 2 * 1000,

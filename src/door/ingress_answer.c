@@ -1,7 +1,7 @@
 /*
  * door/ingress_answer.c - what the server inside says, on its way to the client.
  *
- * Room: door (acting). Touches: mem, clock.
+ * Room: door (joining). Touches: mem, clock.
  * Theory: none of its words pass that http_head.h and parser do not both understand; its body is framed anew. One request has one answer.
  */
 #include <stdlib.h>

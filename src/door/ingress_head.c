@@ -1,7 +1,7 @@
 /*
  * door/ingress_head.c - heads on their way through the port proxy.
  *
- * Room: door (acting). Touches: mem.
+ * Room: door (joining). Touches: mem.
  * Theory: nothing is passed on as it came. A head is taken apart by http_head.h and written anew from its parts, none of which can hold a line end; so
  * neither side can say to the other what http_head.h did not understand (G12).
  */

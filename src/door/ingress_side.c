@@ -1,7 +1,7 @@
 /*
  * door/ingress_side.c - one side of the port proxy: a socket that never makes its owner wait, and what waits to be read and sent.
  *
- * Room: door (acting). Touches: fd, mem.
+ * Room: door (joining). Touches: fd, mem.
  */
 #include "door/ingress_side.h"
 

@@ -1,7 +1,7 @@
 /*
  * door/keeper.c - the link to the keeper.
  *
- * Room: door (acting). Touches: fd, mem.
+ * Room: door (joining). Touches: fd, mem.
  * Theory: one socket, one message a datagram, a serial a call. A call that the socket has no room for waits in a queue with a bound; answers
  * are read into one buffer and are gone after the callback.
  */
@@ -245,7 +245,7 @@ keeper_close(struct keeper *k)
 }
 
 void
-keeper_identify(struct record_writer *w, const struct keeper_peer *peer)
+keeper_identify(struct record_writer *w, const struct api_peer *peer)
 {
         if (peer->token)
                 record_text(w, FIELD_TOKEN, peer->token);
@@ -258,8 +258,8 @@ keeper_call(struct keeper *k, struct keeper_call *c, enum operation_code op, con
 {
         struct wire_call head;
 
-        if (w->is_broken || w->len > KEEPER_RECORD_MAX)
-                return fail(e, ERROR_REQUEST_TOO_LARGE, "the call holds more than %zu bytes", (size_t)KEEPER_RECORD_MAX);
+        if (w->is_broken || w->len > CALL_RECORD_MAX)
+                return fail(e, ERROR_REQUEST_TOO_LARGE, "the call holds more than %zu bytes", (size_t)CALL_RECORD_MAX);
         do
                 k->serial++;
         while (k->serial == 0 || find_call(k, k->serial));

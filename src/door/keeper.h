@@ -13,16 +13,12 @@
 #include <sys/types.h>
 
 #include "api/operation.h"
+#include "api/peer.h"
 #include "base/error.h"
 #include "loop/loop.h"
 #include "wire/call.h"
 
-enum { KEEPER_RECORD_MAX = WIRE_BODY_MAX - sizeof(struct wire_call) };
-
 struct keeper;
-
-/* Who asks. `token` NULL: a unix peer, known by its uid. */
-struct keeper_peer { uid_t uid; const char *token; };
 
 struct keeper_reply {
         const struct error *error;     /* NULL: it went well */
@@ -47,7 +43,7 @@ int keeper_open(struct loop *l, int take_fd, void (*gone)(void *data), void *dat
 void keeper_close(struct keeper *k);
 
 /* Adds who asks to a record under construction: FIELD_UID or FIELD_TOKEN. */
-void keeper_identify(struct record_writer *w, const struct keeper_peer *peer);
+void keeper_identify(struct record_writer *w, const struct api_peer *peer);
 
 /*
  * Sends a call with the record written so far; `c` is zeroed but for its callbacks. The record is copied if it has to wait.

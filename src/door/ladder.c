@@ -1,7 +1,7 @@
 /*
  * door/ladder.c - no files, no programs, no connections outward.
  *
- * Room: door (acting). Touches: this process.
+ * Room: door (joining). Touches: this process.
  * Theory: whoever breaks the parser finds sockets that were accepted, one link to the keeper, and nothing to open. A kernel without Landlock is
  * told of by doctor; the filter on system calls is then what is left.
  */

@@ -1,7 +1,7 @@
 /*
  * door/listener.c - accepts connections; says no to those for whom there is no place.
  *
- * Room: door (acting). Touches: fd.
+ * Room: door (joining). Touches: fd.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /*
  * door/main.c - carrel-door: HTTP, started by `carrel serve`; and with the role `mcp` one agent's server on two pipes, started by `carrel mcp`.
  *
- * Room: door (acting). Touches: fd, this process.
+ * Room: door (joining). Touches: fd, this process.
  * Theory: the ladder, top to bottom: take descriptors, close the world, loop. It ends when the keeper goes; who started it starts both again.
  */
 #include <errno.h>

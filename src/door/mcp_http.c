@@ -1,7 +1,7 @@
 /*
  * door/mcp_http.c - one POST is one message, and its answer is JSON, or a stream of events once there is something to tell before it.
  *
- * Room: door (acting). Touches: mem clock.
+ * Room: door (joining). Touches: mem clock.
  * Theory: a client that closes its connection has cancelled; the exchange's hook says so, and the command's tree is killed. A stream that is quiet
  * says a comment now and then, so that nobody between us takes it for dead.
  */
@@ -9,10 +9,10 @@
 
 #include <string.h>
 
-#include "door/encode.h"
-#include "door/later.h"
-#include "door/mcp.h"
+#include "codec/encode.h"
 #include "door/mcp_keeper.h"
+#include "loop/later.h"
+#include "mcp/mcp.h"
 
 enum { QUIET_MS = 15000, VALUE_MAX = 512 };
 

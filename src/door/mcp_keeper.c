@@ -1,14 +1,14 @@
 /*
  * door/mcp_keeper.c - the backend of the tools that is the daemon.
  *
- * Room: door (acting). Touches: mem fd.
+ * Room: door (joining). Touches: mem fd.
  * Theory: a call is a link from its first message to its end: to the keeper until the reply, to the box while there is a channel. A link is let go
  * before whoever made the call hears that it is over, because the next call may begin in the same struct.
  */
 #include "door/mcp_keeper.h"
 
 #include "door/follow.h"
-#include "door/later.h"
+#include "loop/later.h"
 
 struct link {
         struct keeper_call call;       /* first */
@@ -158,7 +158,7 @@ on_reply(struct keeper_call *call, const struct keeper_reply *r)
 }
 
 static int
-begin(struct mcp_backend *b, struct mcp_call *c, const struct keeper_peer *who, enum operation_code op, struct record_writer *w, struct error *e)
+begin(struct mcp_backend *b, struct mcp_call *c, const struct api_peer *who, enum operation_code op, struct record_writer *w, struct error *e)
 {
         struct mcp_keeper *k = (struct mcp_keeper *)(void *)b;
         struct link *l = k->keeper ? later_make(k->loop, struct link) : NULL;

@@ -4,8 +4,9 @@
 #ifndef CARREL_DOOR_MCP_KEEPER_H
 #define CARREL_DOOR_MCP_KEEPER_H
 
-#include "door/mcp_backend.h"
 #include "loop/loop.h"
+#include "door/keeper.h"
+#include "mcp/backend.h"
 
 struct mcp_keeper {
         struct mcp_backend backend;    /* first */

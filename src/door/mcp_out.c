@@ -1,7 +1,7 @@
 /*
  * door/mcp_out.c - lines to standard output, which is another program's to read.
  *
- * Room: door (acting). Touches: mem fd.
+ * Room: door (joining). Touches: mem fd.
  * Theory: they go out in pieces of PIPE_BUF, which a pipe that is ready always takes: so the descriptor, which may be another program's too, stays
  * blocking, and nobody waits.
  */

@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-#include "door/mcp_bytes.h"
 #include "loop/loop.h"
+#include "mcp/bytes.h"
 
 struct mcp_out {
         struct loop_watch watch;       /* first */

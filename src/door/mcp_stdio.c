@@ -1,7 +1,7 @@
 /*
  * door/mcp_stdio.c - the protocol over two pipes.
  *
- * Room: door (acting). Touches: mem fd clock this process.
+ * Room: door (joining). Touches: mem fd clock this process.
  * Theory: it is one agent's server and ends with it: at the end of input (or SIGTERM) every command in flight and every background process that is
  * not kept dies with its channel, and the sandbox that was made for this agent is stopped. A keeper that goes is started again by who started it:
  * commands go on meanwhile, because their channels are the boxes', and so does this program.
@@ -21,13 +21,13 @@
 #include <unistd.h>
 
 #include "door/ladder.h"
-#include "door/later.h"
-#include "door/mcp.h"
-#include "door/mcp_bytes.h"
 #include "door/mcp_keeper.h"
 #include "door/mcp_out.h"
-#include "door/mcp_server.h"
 #include "door/mcp_stdio_options.h"
+#include "loop/later.h"
+#include "mcp/bytes.h"
+#include "mcp/mcp.h"
+#include "mcp/server.h"
 #include "text/tree_pack.h"
 
 enum { READ_ROOM = 64 * 1024, STOP_MS = 10000, RETURN_MS = 30000 /* for a daemon that is started again */, RETRY_MS = 50 };
@@ -330,7 +330,7 @@ static const struct mcp_call_ops make_ops = { on_made, on_not_made, request_igno
 static int
 make_sandbox(struct stdio *s, struct error *e)
 {
-        static unsigned char bytes[KEEPER_RECORD_MAX] __attribute__((aligned(8)));
+        static unsigned char bytes[CALL_RECORD_MAX] __attribute__((aligned(8)));
         struct record_writer w;
         void *packed = malloc(tree_pack_len(s->ask.manifest));
         int result;

@@ -1,7 +1,7 @@
 /*
  * door/mcp_stdio_options.c - the command line of an agent's server. Its words come from `carrel mcp`, which has judged them.
  *
- * Room: door (acting). Touches: nothing.
+ * Room: door (joining). Touches: nothing.
  */
 #include "door/mcp_stdio_options.h"
 
@@ -40,7 +40,7 @@ stdio_options_read(int argc, char **argv, struct stdio_options *ret)
 void
 stdio_options_ask(const struct stdio_options *o, struct mcp_ask *ret)
 {
-        ret->peer = (struct keeper_peer){ .uid = getuid() };
+        ret->peer = (struct api_peer){ .uid = getuid() };
         ret->sandbox = o->sandbox;
         ret->context_key = o->context;
         ret->cache_key = o->cache_key;

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "door/mcp.h"
+#include "mcp/mcp.h"
 
 /* Texts are borrowed from the command line; NULL: not said. */
 struct stdio_options {

@@ -1,7 +1,7 @@
 /*
  * door/range.c - which part of a file a request wants.
  *
- * Room: door (acting). Touches: nothing.
+ * Room: door (joining). Touches: nothing.
  */
 #include "door/range.h"
 

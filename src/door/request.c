@@ -1,7 +1,7 @@
 /*
  * door/request.c - one request comes in: its head is judged, its body collected, or passed on while it comes.
  *
- * Room: door (acting). Touches: mem, clock.
+ * Room: door (joining). Touches: mem, clock.
  * Theory: bytes of a message go to the parser only after http_body_take() has counted them to it (G01); where the two disagree the connection ends.
  */
 #include "door/request.h"
@@ -169,7 +169,7 @@ end_strings(struct connection *c)
                 *question = '\0';
         c->x.method = http_method_name(c->head.method);
         c->x.body = "";
-        c->x.peer = (struct keeper_peer){ .uid = c->uid };
+        c->x.peer = (struct api_peer){ .uid = c->uid };
 }
 
 static int

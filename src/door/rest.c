@@ -1,7 +1,7 @@
 /*
  * door/rest.c - operations that only ask and answer, and the stream of events.
  *
- * Room: door (acting). Touches: mem.
+ * Room: door (joining). Touches: mem.
  */
 #include "door/rest.h"
 
@@ -9,9 +9,9 @@
 
 #include "api/openapi.h"
 #include "base/arena.h"
+#include "codec/codec.h"
 #include "door/ask.h"
-#include "door/codec.h"
-#include "door/later.h"
+#include "loop/later.h"
 
 enum { QUIET_MS = 15 * 1000 };
 

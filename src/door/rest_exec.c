@@ -1,7 +1,7 @@
 /*
  * door/rest_exec.c - running a command, and reading what one printed: answered when it has ended, at once, or as it comes.
  *
- * Room: door (acting). Touches: mem, fd (through its follower).
+ * Room: door (joining). Touches: mem, fd (through its follower).
  * Theory: the keeper gives a channel and is out of the way. Whoever goes while his foreground command runs closes its channel, and the box kills
  * the tree (C15); whoever only watched closes nothing but his own view. Output passes through with a bound: a client who does not
  * read pauses the follower, and then the box decides by the exec's flags. Of what the wall refused a command its end says only that there was something: what it
@@ -12,13 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "codec/codec.h"
+#include "codec/encode.h"
 #include "door/ask.h"
-#include "door/codec.h"
-#include "door/encode.h"
 #include "door/exec_view.h"
 #include "door/follow.h"
-#include "door/later.h"
 #include "door/rest.h"
+#include "loop/later.h"
 
 enum mode {
         MODE_WHOLE,            /* JSON at its end */
@@ -405,7 +405,7 @@ static int
 read_call(struct session *s, const struct route *r, const struct operation *o, const char *const *names, struct record_writer *w, struct error *e)
 {
         struct exchange *x = s->x;
-        struct codec_call call = { .operation = o, .route = r, .query = x->query, .query_names = names, .body = x->body, .body_len = x->body_len,
+        struct codec_call call = { .operation = o, .path = &r->path, .query = x->query, .query_names = names, .body = x->body, .body_len = x->body_len,
                                    .key = exchange_header(x, "idempotency-key") };
         struct arena arena;
         int result;

@@ -1,7 +1,7 @@
 /*
  * door/rest_file.c - reading a file, looking into a directory, and changes that carry no bytes.
  *
- * Room: door (acting). Touches: mem.
+ * Room: door (joining). Touches: mem.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "api/file_error.h"
+#include "codec/codec.h"
+#include "codec/encode.h"
 #include "door/ask.h"
-#include "door/codec.h"
-#include "door/encode.h"
 #include "door/filer.h"
 #include "door/range.h"
 #include "door/rest.h"
@@ -111,7 +111,7 @@ static int
 ask_reading(struct reading *r, struct error *e)
 {
         struct exchange *x = r->filer.x;
-        struct codec_call call = { .operation = operation(OP_FILE_READ), .route = &r->route, .query = x->query };
+        struct codec_call call = { .operation = operation(OP_FILE_READ), .path = &r->route.path, .query = x->query };
         struct record_writer w = ask_record();
         struct record record;
 

@@ -1,18 +1,18 @@
 /*
  * door/rest_input.c - standard input of a running exec, and the size of its terminal.
  *
- * Room: door (acting). Touches: mem, fd (through its follower).
+ * Room: door (joining). Touches: mem, fd (through its follower).
  * Theory: a second channel to the exec, which asks for output from beyond its end, so that only its end comes. What was sent stays sent when the
  * client goes: leaving a second channel means nothing to the exec.
  */
 #include <string.h>
 
+#include "codec/codec.h"
 #include "door/ask.h"
-#include "door/codec.h"
 #include "door/exec_view.h"
 #include "door/follow.h"
-#include "door/later.h"
 #include "door/rest.h"
+#include "loop/later.h"
 
 struct input {
         struct keeper_call call;       /* first */
@@ -154,7 +154,7 @@ replied(struct keeper_call *c, const struct keeper_reply *r)
 static int
 ask_channel(struct input *in, const struct route *route, const char *const *names, struct error *e)
 {
-        struct codec_call call = { .operation = operation(OP_EXEC_ATTACH), .route = route, .query = in->x->query, .query_names = names };
+        struct codec_call call = { .operation = operation(OP_EXEC_ATTACH), .path = &route->path, .query = in->x->query, .query_names = names };
         struct record_writer w = ask_record();
 
         if (ask_read(&call, &w, e) < 0)

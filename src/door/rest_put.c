@@ -1,7 +1,7 @@
 /*
  * door/rest_put.c - writing files: one from a raw body, or a batch from JSON.
  *
- * Room: door (acting). Touches: mem.
+ * Room: door (joining). Touches: mem.
  * Theory: nothing is put in place inside before the closing struct of the batch has arrived; a client who goes before closes the channel, and
  * nothing has happened (Z23). A body of known length passes through; one that is chunked is collected, up to a bound, because its
  * length has to be said first.
@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codec/codec.h"
+#include "codec/encode.h"
 #include "door/ask.h"
-#include "door/codec.h"
-#include "door/encode.h"
 #include "door/filer.h"
 #include "door/rest.h"
 #include "wire/file.h"
@@ -191,7 +191,7 @@ static int
 ask_writing(struct writing *w, const struct route *route, const char *const *names, const char *key, struct error *e)
 {
         struct exchange *x = w->filer.x;
-        struct codec_call call = { .operation = operation(OP_FILE_WRITE), .route = route, .query = x->query, .query_names = names,
+        struct codec_call call = { .operation = operation(OP_FILE_WRITE), .path = &route->path, .query = x->query, .query_names = names,
                                    .key = key ? key : exchange_header(x, "idempotency-key") };
         struct record_writer record = ask_record();
 

@@ -1,7 +1,7 @@
 /*
  * door/routes.c - which handler a request goes to.
  *
- * Room: door (acting). Touches: mem.
+ * Room: door (joining). Touches: mem.
  * Theory: a route of the operation table is served by the handler of its operation, or by the one for all that only ask and
  * answer; what has a route but is no operation stands in a table of its own.
  */
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "door/encode.h"
+#include "codec/encode.h"
 #include "door/mcp_http.h"
 #include "door/rest.h"
 
@@ -34,15 +34,6 @@ static const struct row own[] = {
         { "POST", "/v1/sandboxes/{id}/execs/{exec}/resize", NULL, rest_resize, 0 },
 };
 
-const char *
-route_word(const struct route *r, const char *name)
-{
-        for (size_t i = 0; i < r->word_count; i++)
-                if (strlen(name) == strcspn(r->words[i].name, "}") && strncmp(r->words[i].name, name, strlen(name)) == 0)
-                        return r->words[i].value;
-        return NULL;
-}
-
 /* One word of the path against one of the pattern. 1: fits; 0: does not; -1: it would, but is not well encoded. */
 static int
 fit_word(const char *pattern, size_t pattern_len, const char *path, size_t path_len, struct route *ret)
@@ -53,16 +44,16 @@ fit_word(const char *pattern, size_t pattern_len, const char *path, size_t path_
                 return pattern_len == path_len && memcmp(pattern, path, path_len) == 0;
         if (path_len == 0)
                 return 0;
-        if (ret->word_count == ROUTE_WORDS || path_len >= ROUTE_WORD_MAX || percent_read(path, path_len, 0, ret->words[ret->word_count].value, &len) < 0)
+        if (ret->path.count == PATH_WORDS_MAX || path_len >= PATH_WORD_ROOM || percent_read(path, path_len, 0, ret->path.list[ret->path.count].value, &len) < 0)
                 return -1;
-        ret->words[ret->word_count++].name = pattern + 1;
+        ret->path.list[ret->path.count++].name = pattern + 1;
         return 1;
 }
 
 static int
 fit(const char *pattern, const char *path, struct route *ret)
 {
-        ret->word_count = 0;
+        ret->path.count = 0;
         while (*pattern == '/' && *path == '/') {
                 size_t a = strcspn(++pattern, "/"), b = strcspn(++path, "/");
                 int fits = fit_word(pattern, a, path, b, ret);

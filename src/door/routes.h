@@ -5,6 +5,7 @@
 #define CARREL_DOOR_ROUTES_H
 
 #include "api/operation.h"
+#include "codec/codec.h"
 #include "door/exchange.h"
 
 enum route_flag {
@@ -13,15 +14,12 @@ enum route_flag {
         ROUTE_ANY_TYPE = 1u << 2,      /* the body may be of any type */
 };
 
-enum { ROUTE_WORDS = 4, ROUTE_WORD_MAX = 256 };
-
 /* A route that matched, with what stands in its braces, decoded. */
 struct route {
         const struct operation *operation;     /* NULL: one of the door's own */
         void (*handle)(struct exchange *x, const struct route *r);
         unsigned flags;
-        struct { const char *name; char value[ROUTE_WORD_MAX]; } words[ROUTE_WORDS];
-        size_t word_count;
+        struct path_words path;
 };
 
 /*
@@ -29,8 +27,5 @@ struct route {
  * is not well encoded.
  */
 int route_find(const char *method, const char *path, const char *query, struct route *ret, char *allow, size_t room, struct error *e);
-
-/* The word of this name, or NULL. */
-const char *route_word(const struct route *r, const char *name);
 
 #endif

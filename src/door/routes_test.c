@@ -36,9 +36,9 @@ words_are_taken(void **state)
         char allow[64];
 
         assert_int_equal(route_find("GET", "/v1/sandboxes/a%2Fb/execs/12/output", "", &r, allow, sizeof allow, &e), 0);
-        assert_string_equal(route_word(&r, "id"), "a/b");
-        assert_string_equal(route_word(&r, "exec"), "12");
-        assert_null(route_word(&r, "ex"));
+        assert_string_equal(path_word(&r.path, "id"), "a/b");
+        assert_string_equal(path_word(&r.path, "exec"), "12");
+        assert_null(path_word(&r.path, "ex"));
         assert_int_equal(route_find("PUT", "/v1/sandboxes/a/files", "", &r, allow, sizeof allow, &e), 0);
         assert_true(r.handle == rest_file_put && (r.flags & ROUTE_STREAM) != 0);
 }

@@ -18,6 +18,9 @@
 enum { CALL_PROTOCOL = 1 };
 
 struct wire_call { uint32_t serial; uint16_t op, protocol; };
+
+enum { CALL_RECORD_MAX = WIRE_BODY_MAX - sizeof(struct wire_call) };         /* bytes */
+
 enum reply_flag { REPLY_ERROR = 1u << 0, REPLY_MORE = 1u << 1 /* another reply with further FIELD_ITEMS follows */ };
 struct wire_reply { uint32_t serial; uint32_t flags; };
 

@@ -1,0 +1,424 @@
+/*
+ * codec/read.c - JSON, path and query to the record of a call.
+ *
+ * Room: codec (deciding). Touches: mem.
+ * Theory: what a field may be stands in the operation table; here stands only how JSON and URLs spell each type. An unknown name is an error
+ * that names the nearest known one: a misspelt option never passes as an absent one.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/codec.h"
+#include "codec/encode.h"
+#include "manifest/frontmatter.h"
+#include "text/nearest.h"
+#include "text/tree_pack.h"
+#include "text/yaml.h"
+
+enum { BOOL_WORD_MAX = 8 /* letters; "false" has 5 */ };
+
+static const struct text_limits body_limits = { .bytes_max = BODY_MAX, .depth_max = 64, .nodes_max = 65536 };
+
+/* -- names ------------------------------------------------------------------------------------------------------------- */
+
+static int
+unknown(const struct operation *o, unsigned where, const char *name, const struct node *at, struct error *e)
+{
+        struct nearest n = nearest_begin(name);
+
+        for (size_t i = 0; i < o->param_count; i++) {
+                const char *known = api_field(o->params[i].tag)->name;
+
+                if ((o->params[i].flags & (PARAM_IN_PATH | PARAM_IN_QUERY)) == where)
+                        (void)nearest_try(&n, known, known);
+        }
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, name, "unknown_field", "%s takes no %.60s%s%s%s", o->name, name, n.found ? "; did you mean " : "", n.found ? n.found : "", n.found ? "?" : "");
+        error_hint(e, "GET /v1/openapi.json lists what each route takes.");
+        if (at) {
+                e->line = at->key_line;
+                e->column = at->key_column;
+        }
+        return -1;
+}
+
+static const struct api_param *
+param_named(const struct operation *o, unsigned where, const char *name)
+{
+        for (size_t i = 0; i < o->param_count; i++)
+                if ((o->params[i].flags & (PARAM_IN_PATH | PARAM_IN_QUERY)) == where && (o->params[i].flags & PARAM_DOOR_ONLY) == 0 &&
+                    strcmp(api_field(o->params[i].tag)->name, name) == 0)
+                        return &o->params[i];
+        return NULL;
+}
+
+/* -- words of a URL ------------------------------------------------------------------------------------------------------ */
+
+const char *
+path_word(const struct path_words *words, const char *name)
+{
+        for (size_t i = 0; i < words->count; i++)
+                if (strlen(name) == strcspn(words->list[i].name, "}") && strncmp(words->list[i].name, name, strlen(name)) == 0)
+                        return words->list[i].value;
+        return NULL;
+}
+
+/* true, 1 or nothing behind the name is yes; false or 0 is no; any other word is an error. */
+static int
+read_bool(const char *name, const char *text, bool *ret, struct error *e)
+{
+        bool is_yes = text[0] == '\0' || strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
+
+        if (!is_yes && strcmp(text, "false") != 0 && strcmp(text, "0") != 0)
+                return fail_at(e, ERROR_INVALID_ARGUMENT, name, "type", "%s is true or false", name);
+        *ret = is_yes;
+        return 0;
+}
+
+static int
+write_word(struct record_writer *w, const struct api_field *f, const char *text, struct error *e)
+{
+        uint64_t value = 0;
+        bool is_yes = false;
+
+        if (f->type == FIELD_TYPE_TEXT) {
+                record_text(w, f->tag, text);
+                return 0;
+        }
+        if (f->type == FIELD_TYPE_BOOL) {
+                if (read_bool(f->name, text, &is_yes, e) < 0)
+                        return -1;
+                record_bool(w, f->tag, is_yes);
+                return 0;
+        }
+        if (text[0] == '\0' || strlen(text) > 19 || text[strspn(text, "0123456789")] != '\0' || f->type != FIELD_TYPE_UINT)
+                return fail_at(e, ERROR_INVALID_ARGUMENT, f->name, "type", "%s is a whole number", f->name);
+        for (const char *at = text; *at != '\0'; at++)
+                value = value * 10 + (uint64_t)(*at - '0');
+        record_uint(w, f->tag, value);
+        return 0;
+}
+
+static int
+is_one_of(const char *const *names, const char *name)
+{
+        for (; names && *names; names++)
+                if (strcmp(*names, name) == 0)
+                        return 1;
+        return 0;
+}
+
+/* One name=value of a query, as it is encoded there. */
+struct part {
+        const char *name, *value;
+        size_t name_len, value_len;
+};
+
+/* The next one that `at` stands on, and moves it behind; false at the end. */
+static bool
+next_part(const char **at, struct part *ret)
+{
+        size_t len = strcspn(*at, "&"), name_len = strcspn(*at, "=&");
+
+        if (**at == '\0')
+                return false;
+        *ret = (struct part){ *at, *at + name_len + (name_len < len), name_len, len - name_len - (name_len < len) };
+        *at += len;
+        *at += **at == '&';
+        return true;
+}
+
+static bool
+is_named(const struct part *part, const char *name)
+{
+        return part->name_len == strlen(name) && memcmp(part->name, name, part->name_len) == 0;
+}
+
+static int
+read_query(struct arena *arena, const struct codec_call *call, struct record_writer *w, struct error *e)
+{
+        const char *at = call->query ? call->query : "";
+        struct part part;
+
+        while (next_part(&at, &part)) {
+                char *name = arena_alloc(arena, part.name_len + 1), *value = arena_alloc(arena, part.value_len + 1);
+                const struct api_param *p;
+                size_t used;
+
+                if (!name || !value)
+                        return fail(e, ERROR_NO_MEMORY, "there is no memory left for this request");
+                if (percent_read(part.name, part.name_len, 1, name, &used) < 0 || percent_read(part.value, part.value_len, 1, value, &used) < 0)
+                        return fail_at(e, ERROR_INVALID_ARGUMENT, "query", "encoding", "a part of the query is not well encoded");
+                if (name[0] == '\0' || is_one_of(call->query_names, name))
+                        continue;
+                p = param_named(call->operation, PARAM_IN_QUERY, name);
+                if (!p)
+                        return unknown(call->operation, PARAM_IN_QUERY, name, NULL, e);
+                if (write_word(w, api_field(p->tag), value, e) < 0)
+                        return -1;
+        }
+        return 0;
+}
+
+const char *
+codec_query(struct arena *arena, const char *query, const char *name)
+{
+        struct part part;
+
+        while (next_part(&query, &part)) {
+                char *value;
+                size_t used;
+
+                if (!is_named(&part, name))
+                        continue;
+                value = arena_alloc(arena, part.value_len + 1);
+                return value && percent_read(part.value, part.value_len, 1, value, &used) == 0 ? value : NULL;
+        }
+        return NULL;
+}
+
+int
+codec_query_bool(const char *query, const char *name, bool *ret, struct error *e)
+{
+        char value[BOOL_WORD_MAX + 1] = "?";   /* one that is longer, or not well encoded, is none of the words */
+        struct part part;
+        size_t used;
+
+        while (next_part(&query, &part)) {
+                if (!is_named(&part, name))
+                        continue;
+                if (part.value_len <= BOOL_WORD_MAX && percent_read(part.value, part.value_len, 1, value, &used) < 0)
+                        value[0] = '?';
+                return read_bool(name, value, ret, e);
+        }
+        return 0;
+}
+
+/* -- values of JSON -------------------------------------------------------------------------------------------------------- */
+
+static int
+wrong_type(const struct api_field *f, const struct node *n, const char *want, struct error *e)
+{
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, f->name, "type", "%s has to be %s, and is a %s", f->name, want, node_kind_name(n->kind));
+        e->line = n->line;
+        e->column = n->column;
+        return -1;
+}
+
+static int
+write_bytes(struct arena *arena, const struct api_field *f, const struct node *n, int is_base64, struct record_writer *w, struct error *e)
+{
+        unsigned char *bytes;
+        size_t len;
+
+        if (!is_base64) {
+                record_bytes(w, f->tag, RECORD_BYTES, n->text, n->len);
+                return 0;
+        }
+        bytes = arena_alloc(arena, n->len + 1);
+        if (!bytes)
+                return fail(e, ERROR_NO_MEMORY, "there is no memory left for this request");
+        if (base64_read(n->text, n->len, bytes, &len) < 0)
+                return fail_at(e, ERROR_INVALID_ARGUMENT, f->name, "base64", "%s is not base64", f->name);
+        record_bytes(w, f->tag, RECORD_BYTES, bytes, len);
+        return 0;
+}
+
+static int
+write_tree(struct arena *arena, const struct node *root, uint16_t tag, struct record_writer *w, struct error *e)
+{
+        size_t len = tree_pack_len(root);
+        void *bytes = len <= w->room ? arena_alloc(arena, len) : NULL;
+
+        if (!bytes)
+                return fail(e, ERROR_REQUEST_TOO_LARGE, "the manifest is too large");
+        tree_pack(root, bytes);
+        record_bytes(w, tag, RECORD_TREE, bytes, len);
+        return 0;
+}
+
+/* A manifest as text: a SANDBOX.md, a YAML block, or JSON. Its places are then those of that text. */
+static int
+write_manifest(struct arena *arena, const struct node *n, struct record_writer *w, struct error *e)
+{
+        const struct node *root = n;
+        struct frontmatter front = { n->text, n->len, 1 };
+
+        if (n->kind == NODE_STRING) {
+                if (frontmatter_begins(n->text, n->len) && frontmatter_find(n->text, n->len, &front, e) < 0)
+                        return -1;
+                if ((n->text[strspn(n->text, " \t\r\n")] == '{' ? json_read(arena, n->text, n->len, &text_limits_manifest, &root, e)
+                                                                 : yaml_read(arena, front.text, front.len, front.first_line, &text_limits_manifest, &root, e)) < 0)
+                        return -1;
+        }
+        return write_tree(arena, root, FIELD_MANIFEST, w, e);
+}
+
+static int
+write_json(const struct node *n, uint16_t tag, struct record_writer *w, struct error *e)
+{
+        struct json_writer json;
+
+        json_init(&json, false);
+        json_node(&json, n);
+        if (json.is_broken) {
+                json_fini(&json);
+                return fail(e, ERROR_NO_MEMORY, "there is no memory left for this request");
+        }
+        record_json(w, tag, json.text);
+        json_fini(&json);
+        return 0;
+}
+
+static int
+write_value(struct arena *arena, const struct api_field *f, const struct node *n, int is_base64, struct record_writer *w, struct error *e)
+{
+        int is_text = n->kind == NODE_STRING;
+
+        switch (f->type) {
+        case FIELD_TYPE_TEXT:
+                if (!is_text)
+                        return wrong_type(f, n, "a string", e);
+                record_text(w, f->tag, n->text);
+                return 0;
+        case FIELD_TYPE_UINT:
+                if (n->kind != NODE_INT || n->integer < 0)
+                        return wrong_type(f, n, "a whole number, not below 0", e);
+                record_uint(w, f->tag, (uint64_t)n->integer);
+                return 0;
+        case FIELD_TYPE_INT:
+                if (n->kind != NODE_INT)
+                        return wrong_type(f, n, "a whole number", e);
+                record_int(w, f->tag, n->integer);
+                return 0;
+        case FIELD_TYPE_BOOL:
+                if (n->kind != NODE_BOOL)
+                        return wrong_type(f, n, "true or false", e);
+                record_bool(w, f->tag, n->boolean);
+                return 0;
+        case FIELD_TYPE_BYTES:
+                return is_text ? write_bytes(arena, f, n, is_base64, w, e) : wrong_type(f, n, "a string", e);
+        case FIELD_TYPE_TREE:
+                return is_text || n->kind == NODE_MAP ? write_manifest(arena, n, w, e) : wrong_type(f, n, "an object or a string", e);
+        case FIELD_TYPE_JSON:
+                return write_json(n, f->tag, w, e);
+        default:
+                return wrong_type(f, n, "left out", e);
+        }
+}
+
+static int
+write_env(struct arena *arena, const struct api_field *f, const struct node *map, struct record_writer *w, struct error *e)
+{
+        if (map->kind != NODE_MAP)
+                return wrong_type(f, map, "an object", e);
+        node_each(n, map) {
+                char *pair = n->kind == NODE_STRING ? arena_format(arena, "%s=%s", n->key, n->text) : NULL;
+
+                if (n->kind != NODE_STRING)
+                        return wrong_type(f, n, "an object of strings", e);
+                if (n->key[0] == '\0' || strchr(n->key, '='))
+                        return fail_at(e, ERROR_INVALID_ARGUMENT, f->name, "name", "a name in env is empty or holds an equals sign");
+                if (!pair)
+                        return fail(e, ERROR_NO_MEMORY, "there is no memory left for this request");
+                record_text(w, f->tag, pair);
+        }
+        return 0;
+}
+
+static int
+write_param(struct arena *arena, const struct api_param *p, const struct node *n, int is_base64, struct record_writer *w, struct error *e)
+{
+        const struct api_field *f = api_field(p->tag);
+
+        if (p->tag == FIELD_ENV)
+                return write_env(arena, f, n, w, e);
+        if ((p->flags & PARAM_REPEATED) == 0)
+                return write_value(arena, f, n, is_base64, w, e);
+        if (n->kind != NODE_LIST)
+                return wrong_type(f, n, "an array", e);
+        node_each(one, n)
+                if (write_value(arena, f, one, is_base64, w, e) < 0)
+                        return -1;
+        return 0;
+}
+
+/* -- whole calls -------------------------------------------------------------------------------------------------------------- */
+
+int
+codec_body(struct arena *arena, const char *body, size_t len, const struct node **ret, struct error *e)
+{
+        static const struct node empty = { .kind = NODE_MAP, .line = 1, .column = 1 };
+
+        *ret = &empty;
+        if (len == 0)
+                return 0;
+        if (json_read(arena, body, len, &body_limits, ret, e) < 0) {
+                if (e->code == ERROR_MANIFEST_SYNTAX) {
+                        e->code = ERROR_INVALID_ARGUMENT;
+                        error_hint(e, "Send one JSON object.");
+                }
+                return -1;
+        }
+        if ((*ret)->kind != NODE_MAP)
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "", "type", "the body has to be a JSON object");
+        return 0;
+}
+
+int
+codec_members(struct arena *arena, const struct operation *o, const struct node *body, struct record_writer *w, struct error *e)
+{
+        const struct node *encoding = node_find(body, "encoding");
+        int is_base64 = encoding && node_is_text(encoding, "base64");
+
+        if (encoding && !is_base64 && !node_is_text(encoding, "utf-8") && !node_is_text(encoding, "utf8") && encoding->kind != NODE_NULL)
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "encoding", "value", "encoding is base64, or left out");
+        node_each(n, body) {
+                const struct api_param *p = param_named(o, 0, n->key);
+
+                if (n == encoding)
+                        continue;
+                if (!p)
+                        return unknown(o, 0, n->key, n, e);
+                if (n->kind != NODE_NULL && write_param(arena, p, n, is_base64, w, e) < 0)
+                        return -1;
+        }
+        return 0;
+}
+
+static int
+read_path(const struct codec_call *call, struct record_writer *w, struct error *e)
+{
+        for (size_t i = 0; i < call->operation->param_count; i++) {
+                const struct api_param *p = &call->operation->params[i];
+                const char *word = (p->flags & PARAM_IN_PATH) != 0 && call->path ? path_word(call->path, api_field(p->tag)->name) : NULL;
+
+                if (word && write_word(w, api_field(p->tag), word, e) < 0)
+                        return -1;
+        }
+        return 0;
+}
+
+int
+codec_read(struct arena *arena, const struct codec_call *call, struct record_writer *w, const struct node **ret_body, struct error *e)
+{
+        const struct api_param *key = param_named(call->operation, 0, api_field(FIELD_KEY)->name);
+        const struct node *body;
+        struct record record;
+
+        if (read_path(call, w, e) < 0 || read_query(arena, call, w, e) < 0 || codec_body(arena, call->body, call->body_len, &body, e) < 0)
+                return -1;
+        if (ret_body)
+                *ret_body = body;
+        else if (codec_members(arena, call->operation, body, w, e) < 0)
+                return -1;
+        record = (struct record){ w->bytes, w->len };
+        if (call->key && key && !w->is_broken && !record_find(&record, FIELD_KEY, &(struct record_entry){ 0 }))
+                record_text(w, FIELD_KEY, call->key);
+        if (w->is_broken)
+                return fail(e, ERROR_REQUEST_TOO_LARGE, "the call holds more than %zu bytes", w->room);
+        record.len = w->len;
+        return operation_check(call->operation, &record, 1, e);
+}

@@ -1,0 +1,155 @@
+/*
+ * codec/write.c - records to JSON.
+ *
+ * Room: codec (deciding). Touches: mem.
+ */
+#include <string.h>
+
+#include "base/arena.h"
+#include "codec/codec.h"
+#include "codec/encode.h"
+
+enum { METADATA_MEMORY = 4 << 20 };
+
+static const struct text_limits metadata_limits = { .bytes_max = 128 * 1024, .depth_max = 64, .nodes_max = 65536 };
+
+static int
+is_list(uint16_t tag)
+{
+        return tag == FIELD_ARGV || tag == FIELD_ENV || tag == FIELD_PORTS || tag == FIELD_RUNTIMES || tag == FIELD_WARNINGS || tag == FIELD_ITEMS || tag == FIELD_FILES ||
+               tag == FIELD_DENIED;
+}
+
+/* The caller's own JSON, given back as it came: read again, so that nothing but JSON can come out. */
+static void
+write_json(struct json_writer *w, const char *text, size_t len)
+{
+        const struct node *root;
+        struct arena arena;
+        struct error e;
+
+        arena_init(&arena, METADATA_MEMORY);
+        if (json_read(&arena, text, len, &metadata_limits, &root, &e) == 0)
+                json_node(w, root);
+        else
+                json_none(w);
+        arena_fini(&arena);
+}
+
+static void
+write_value(struct json_writer *w, const struct record_entry *entry, int is_base64)
+{
+        struct record inner = { entry->value, entry->len };
+
+        switch (entry->type) {
+        case RECORD_UINT:
+                json_uint(w, *(const uint64_t *)entry->value);
+                break;
+        case RECORD_INT:
+                json_int(w, *(const int64_t *)entry->value);
+                break;
+        case RECORD_BOOL:
+                json_bool(w, *(const uint64_t *)entry->value != 0);
+                break;
+        case RECORD_TEXT:
+                json_bytes(w, entry->value, entry->len - 1);
+                break;
+        case RECORD_JSON:
+                write_json(w, entry->value, entry->len - 1);
+                break;
+        case RECORD_NESTED:
+                json_open_map(w);
+                codec_write_all(w, &inner, is_base64);
+                json_close_map(w);
+                break;
+        default:
+                json_none(w);
+        }
+}
+
+void
+codec_write_list(struct json_writer *w, const char *name, uint16_t tag, const struct record *r, int is_base64)
+{
+        struct record_entry entry;
+        size_t at = 0;
+
+        json_key(w, name);
+        json_open_list(w);
+        while (record_next(r, &at, &entry) > 0)
+                if (entry.tag == tag)
+                        write_value(w, &entry, is_base64);
+        json_close_list(w);
+}
+
+void
+codec_write_member(struct json_writer *w, const char *name, const struct record_entry *entry, int is_base64)
+{
+        if (entry->type == RECORD_BYTES) {
+                encode_member(w, name, entry->value, entry->len, is_base64);
+        } else {
+                json_key(w, name);
+                write_value(w, entry, is_base64);
+        }
+}
+
+void
+codec_write(struct json_writer *w, const struct operation *o, const struct record *r, int is_base64)
+{
+        struct record_entry entry;
+        int has_bytes = 0;
+
+        for (size_t i = 0; i < o->result_count; i++) {
+                const struct api_field *f = api_field(o->results[i].tag);
+
+                if ((o->results[i].flags & PARAM_SPARSE) != 0 && !record_find(r, f->tag, &entry))
+                        continue;
+                if ((o->results[i].flags & PARAM_REPEATED) != 0) {
+                        codec_write_list(w, f->name, f->tag, r, is_base64);
+                } else if (record_find(r, f->tag, &entry)) {
+                        codec_write_member(w, f->name, &entry, is_base64);
+                        has_bytes |= entry.type == RECORD_BYTES;
+                }
+        }
+        if (has_bytes && is_base64)
+                json_member_text(w, "encoding", "base64");
+}
+
+void
+codec_write_items(struct json_writer *w, const struct operation *o, const struct record *r, int is_base64)
+{
+        /* What one item of a list is: the answer of the operation that gives one. */
+        const struct operation *one = o->code == OP_LIST ? operation(OP_GET) : o->code == OP_EXEC_LIST ? operation(OP_EXEC_GET) : o->code == OP_TOKEN_LIST ? operation(OP_TOKEN_CREATE) : NULL;
+        struct record_entry entry;
+        size_t at = 0;
+
+        while (record_next(r, &at, &entry) > 0) {
+                struct record inner = { entry.value, entry.len };
+
+                if (entry.tag != FIELD_ITEMS || entry.type != RECORD_NESTED)
+                        continue;
+                json_open_map(w);
+                if (one)
+                        codec_write(w, one, &inner, is_base64);
+                else
+                        codec_write_all(w, &inner, is_base64);
+                json_close_map(w);
+        }
+}
+
+void
+codec_write_all(struct json_writer *w, const struct record *r, int is_base64)
+{
+        struct record_entry entry, first;
+        size_t at = 0;
+
+        while (record_next(r, &at, &entry) > 0) {
+                const struct api_field *f = api_field(entry.tag);
+
+                if (!f || !record_find(r, entry.tag, &first) || first.value != entry.value)
+                        continue;
+                if (is_list(entry.tag))
+                        codec_write_list(w, f->name, entry.tag, r, is_base64);
+                else
+                        codec_write_member(w, f->name, &entry, is_base64);
+        }
+}

@@ -1,0 +1,204 @@
+/*
+ * mcp/tools_exec.c - run a command, or look at one, with everything that is known about how it ended.
+ *
+ * Room: mcp (acting). Touches: mem clock.
+ * Theory: a model's context is small: of each stream the newest 64 KiB are given unless more are asked for, and the counters say how much
+ * there was.
+ */
+#include <string.h>
+
+#include "event/outcome.h"
+#include "mcp/tools_refused.h"
+#include "text/utf8.h"
+
+enum { SHOWN = 64 * 1024 };
+
+/* -- the answer ------------------------------------------------------------------------------------------------------------- */
+
+static void
+write_stream(struct json_writer *w, const char *name, const struct tools_stream *s, size_t shown)
+{
+        size_t at = s->bytes.len > shown ? s->bytes.len - shown : 0;
+
+        for (size_t i = 0; at > 0 && i < 3 && at < s->bytes.len && ((unsigned char)s->bytes.text[at] & 0xc0) == 0x80; i++)
+                at++;
+        json_key(w, name);
+        json_bytes(w, s->bytes.text ? s->bytes.text + at : "", s->bytes.len - at);
+}
+
+static size_t
+shown_of(const struct mcp_request *r)
+{
+        const struct node *keep = node_find(r->arguments, "keep_bytes");
+
+        return keep && keep->kind == NODE_INT && keep->integer > 0 && keep->integer < TOOLS_KEPT ? (size_t)keep->integer : keep ? (size_t)TOOLS_KEPT : (size_t)SHOWN;
+}
+
+static void
+write_end(struct json_writer *w, const struct channel_end *end)
+{
+        enum outcome_word word = end->word < OUTCOME_MAX ? (enum outcome_word)end->word : OUTCOME_LOST;
+        struct outcome o = { .word = word, .exit_code = end->exit_code, .signal = end->signal };
+
+        json_member_text(w, "outcome", outcome_name(word));
+        json_member_int(w, "exit_code", outcome_status(&o));
+        if (word == OUTCOME_SIGNALED)
+                json_member_int(w, "signal", end->signal);
+        json_member_int(w, "duration_ms", (int64_t)end->duration_ms);
+        json_member_int(w, "cpu_ms", (int64_t)end->cpu_ms);
+        json_member_int(w, "memory_peak_kb", (int64_t)end->memory_peak_kb);
+        json_member_int(w, "dropped_bytes", (int64_t)end->dropped_bytes);
+}
+
+/* `end` NULL: it still runs. */
+static void
+answer(struct mcp_request *r, const struct channel_end *end, const struct record *refused)
+{
+        struct json_writer w;
+        bool is_fine = !end || (end->word == OUTCOME_EXITED && end->exit_code == 0);
+
+        json_init(&w, false);
+        json_open_map(&w);
+        json_member_int(&w, "exec", (int64_t)r->exec.exec);
+        json_member_text(&w, "state", end ? "ended" : "running");
+        if (r->exec.pid > 0)
+                json_member_int(&w, "pid", (int64_t)r->exec.pid);
+        if (end)
+                write_end(&w, end);
+        write_stream(&w, "stdout", &r->out, shown_of(r));
+        write_stream(&w, "stderr", &r->err, shown_of(r));
+        json_member_int(&w, "stdout_bytes", (int64_t)r->out.total);
+        json_member_int(&w, "stderr_bytes", (int64_t)r->err.total);
+        tools_refused_members(&w, refused);
+        json_close_map(&w);
+        request_structured(r, &w, !is_fine);
+}
+
+/* -- what is heard -------------------------------------------------------------------------------------------------------------- */
+
+static void
+on_reply(struct mcp_call *c, const struct record *fields, bool is_last)
+{
+        struct mcp_request *r = request_of(c);
+
+        (void)is_last;
+        r->exec.exec = record_get_uint(fields, FIELD_EXEC, r->exec.exec);
+        r->exec.pid = record_get_uint(fields, FIELD_PID, 0);
+}
+
+static void
+on_started(struct mcp_call *c, const struct channel_started *s)
+{
+        struct mcp_request *r = request_of(c);
+
+        r->exec.exec = s->exec;
+        r->exec.pid = (uint64_t)s->pid;
+        if (!r->exec.is_background)
+                return;
+        r->server->backend->end(c, true);
+        answer(r, NULL, NULL);
+}
+
+static void
+on_ended(struct mcp_call *c, const struct channel_end *end)
+{
+        tools_ended(request_of(c), end, answer);
+}
+
+static const struct mcp_call_ops exec_ops = { on_reply, request_on_refused, on_started, request_on_failed, request_on_output, on_ended, request_on_lost };
+
+/* -- exec -------------------------------------------------------------------------------------------------------------------------- */
+
+static void
+start(struct mcp_request *r)
+{
+        const struct node *background = node_find(r->arguments, "background");
+        struct record_writer w;
+
+        if (request_arguments(r, &w, REQUEST_RECORD) < 0)
+                return;
+        r->exec.is_background = background && background->boolean;
+        if (!r->exec.is_background)
+                record_bool(&w, FIELD_LOSSLESS, 1);
+        record_text(&w, FIELD_KEY, r->idempotency_key);
+        (void)request_call(r, OP_EXEC, &w, &exec_ops);
+}
+
+void
+tool_exec(struct mcp_request *r)
+{
+        if (node_find(r->arguments, "sandbox_id"))
+                start(r);
+        else
+                request_resolve(r, start);
+}
+
+/* -- exec_output ---------------------------------------------------------------------------------------------------------------------- */
+
+static void
+on_attached(struct mcp_call *c, const struct record *fields, bool is_last)
+{
+        on_reply(c, fields, is_last);
+        request_take_counts(request_of(c), fields);
+}
+
+static void
+on_attached_start(struct mcp_call *c, const struct channel_started *s)
+{
+        struct mcp_request *r = request_of(c);
+
+        r->exec.pid = (uint64_t)s->pid;
+        r->exec.has_started = true;
+}
+
+static void
+on_quiet(struct mcp_call *c)
+{
+        struct mcp_request *r = request_of(c);
+
+        if (r->exec.wants_wait || !request_has_caught_up(r))
+                return;
+        r->server->backend->end(&r->call, true);
+        answer(r, NULL, NULL);
+}
+
+static const struct mcp_call_ops attached_ops = {
+        on_attached, request_on_refused, on_attached_start, request_on_failed, request_on_output, on_ended, request_on_lost, on_quiet,
+};
+
+static void
+waited(struct loop_timer *t)
+{
+        struct mcp_request *r = (struct mcp_request *)(void *)((char *)t - offsetof(struct mcp_request, timer));
+
+        r->server->backend->end(&r->call, true);
+        answer(r, NULL, NULL);
+}
+
+static void
+attach(struct mcp_request *r)
+{
+        const struct node *wait = node_find(r->arguments, "wait"), *wait_ms = node_find(r->arguments, "wait_ms");
+        uint64_t longest = wait_ms && wait_ms->kind == NODE_INT && wait_ms->integer >= 0 ? (uint64_t)wait_ms->integer : MCP_WAIT_MS;
+        struct record_writer w;
+        struct error e;
+
+        if (request_arguments(r, &w, 1024) < 0)
+                return;
+        r->exec.wants_wait = wait && wait->boolean;
+        if (r->exec.wants_wait && loop_timer_set(r->server->loop, &r->timer, loop_now_ms() + longest, waited) < 0) {
+                (void)fail(&e, ERROR_NO_MEMORY, "there is no memory left for a timer");
+                request_fail(r, &e);
+        } else {
+                (void)request_call(r, OP_EXEC_ATTACH, &w, &attached_ops);
+        }
+}
+
+void
+tool_exec_output(struct mcp_request *r)
+{
+        if (node_find(r->arguments, "sandbox_id"))
+                attach(r);
+        else
+                request_resolve(r, attach);
+}

@@ -1,0 +1,313 @@
+/*
+ * mcp/tools_files.c - read, write and list files: the bytes of wire/file.h through a channel.
+ *
+ * Room: mcp (acting). Touches: mem.
+ * Theory: a file operation is an exec of the guest, so it reaches what the sandbox's own user reaches. Its exit status is an errno. What a
+ * message can carry bounds it all: 512 KiB of a file, 1,024 files in a batch, 1 MiB of a listing.
+ */
+#include <string.h>
+
+#include "api/file_error.h"
+#include "event/outcome.h"
+#include "mcp/server.h"
+#include "mcp/tools_fields.h"
+#include "wire/file.h"
+
+enum { READ_MAX = 512 * 1024, ANSWER_MAX = 1 << 20, SMALL = 16 * 1024 /* a record */ };
+
+/* -- what all three do ------------------------------------------------------------------------------------------------------ */
+
+static void
+on_output(struct mcp_call *c, int stream, const char *bytes, size_t len)
+{
+        struct mcp_request *r = request_of(c);
+        struct error e;
+
+        if (stream == 2) {
+                tools_stream_put(&r->err, bytes, len);
+                return;
+        }
+        mcp_bytes_put(&r->wire, bytes, len);
+        if (r->wire.len <= ANSWER_MAX && !r->wire.is_broken)
+                return;
+        (void)fail(&e, ERROR_INVALID_ARGUMENT, "this is more than an answer can carry: ask for less at once");
+        request_fail(r, &e);
+}
+
+/* Did the operation succeed? Else the request was answered. */
+static bool
+has_succeeded(struct mcp_request *r, const struct channel_end *end)
+{
+        struct error e;
+
+        if (end->word == OUTCOME_EXITED && end->exit_code == 0)
+                return true;
+        (void)file_error_read(&e, end->word == OUTCOME_EXITED ? end->exit_code : 255, r->err.bytes.text ? r->err.bytes.text : "", r->err.bytes.len);
+        request_fail(r, &e);
+        return false;
+}
+
+static void
+answer_malformed(struct mcp_request *r)
+{
+        struct error e;
+
+        (void)fail(&e, ERROR_PROTOCOL, "the sandbox's answer has another shape than it should");
+        request_fail(r, &e);
+}
+
+static void
+with_sandbox(struct mcp_request *r, void (*then)(struct mcp_request *r))
+{
+        if (node_find(r->arguments, "sandbox_id"))
+                then(r);
+        else
+                request_resolve(r, then);
+}
+
+/* -- read_file ------------------------------------------------------------------------------------------------------------------ */
+
+static void
+read_ended(struct mcp_call *c, const struct channel_end *end)
+{
+        struct mcp_request *r = request_of(c);
+        struct file_info info;
+        struct json_writer w;
+
+        if (!has_succeeded(r, end))
+                return;
+        if (r->wire.len < sizeof info) {
+                answer_malformed(r);
+                return;
+        }
+        memcpy(&info, r->wire.text, sizeof info);
+        json_init(&w, false);
+        json_open_map(&w);
+        json_member_text(&w, "path", node_find(r->arguments, "path")->text);
+        json_member_int(&w, "size", (int64_t)info.size);
+        json_member_int(&w, "mode", info.mode);
+        json_member_int(&w, "modified_at_ms", info.mtime_ns / 1000000);
+        tools_bytes(&w, "content", r->wire.text + sizeof info, r->wire.len - sizeof info);
+        json_close_map(&w);
+        request_structured(r, &w, false);
+}
+
+static const struct mcp_call_ops read_ops = {
+        request_ignore_reply, request_on_refused, request_ignore_started, request_on_failed, on_output, read_ended, request_on_lost,
+};
+
+static void
+begin_read(struct mcp_request *r)
+{
+        const struct node *length = node_find(r->arguments, "length");
+        struct record_writer w;
+        struct error e;
+
+        if (length && length->kind == NODE_INT && length->integer > READ_MAX) {
+                (void)fail_at(&e, ERROR_INVALID_ARGUMENT, "length", NULL, "`length` must be 0 to %d: read a large file in parts", READ_MAX);
+                request_fail(r, &e);
+                return;
+        }
+        if (request_arguments(r, &w, SMALL) < 0)
+                return;
+        if (!length || length->kind == NODE_NULL)
+                record_uint(&w, FIELD_LENGTH, READ_MAX);
+        (void)request_call(r, OP_FILE_READ, &w, &read_ops);
+}
+
+void
+tool_read_file(struct mcp_request *r)
+{
+        with_sandbox(r, begin_read);
+}
+
+/* -- list_files -------------------------------------------------------------------------------------------------------------------- */
+
+static const char *
+kind_name(uint32_t kind)
+{
+        static const char *const names[] = { "", "file", "directory", "link", "fifo", "socket", "device", "device" };
+
+        return kind < sizeof names / sizeof *names ? names[kind] : "";
+}
+
+/* One entry at *at, which moves behind it. -1 where the bytes are not whole. */
+static int
+write_entry(struct json_writer *w, const struct mcp_bytes *bytes, size_t *at)
+{
+        struct file_entry entry;
+
+        if (bytes->len - *at < sizeof entry)
+                return -1;
+        memcpy(&entry, bytes->text + *at, sizeof entry);
+        *at += sizeof entry;
+        if (entry.path_len > bytes->len - *at || entry.target_len > bytes->len - *at - entry.path_len)
+                return -1;
+        if (entry.kind != FILE_MORE) {
+                json_open_map(w);
+                json_key(w, "path");
+                json_bytes(w, bytes->text + *at, entry.path_len);
+                json_member_text(w, "kind", kind_name(entry.kind));
+                json_member_int(w, "size", (int64_t)entry.size);
+                json_member_int(w, "mode", entry.mode);
+                json_member_int(w, "modified_at_ms", entry.mtime_ns / 1000000);
+                if (entry.target_len > 0) {
+                        json_key(w, "target");
+                        json_bytes(w, bytes->text + *at + entry.path_len, entry.target_len);
+                }
+                json_close_map(w);
+        }
+        *at += entry.path_len + entry.target_len;
+        return 0;
+}
+
+static void
+list_ended(struct mcp_call *c, const struct channel_end *end)
+{
+        struct mcp_request *r = request_of(c);
+        struct json_writer w;
+        size_t at = 0;
+
+        if (!has_succeeded(r, end))
+                return;
+        json_init(&w, false);
+        json_open_map(&w);
+        json_key(&w, "items");
+        json_open_list(&w);
+        while (at < r->wire.len) {
+                if (write_entry(&w, &r->wire, &at) == 0)
+                        continue;
+                json_fini(&w);
+                answer_malformed(r);
+                return;
+        }
+        json_close_list(&w);
+        json_close_map(&w);
+        request_structured(r, &w, false);
+}
+
+static const struct mcp_call_ops list_ops = {
+        request_ignore_reply, request_on_refused, request_ignore_started, request_on_failed, on_output, list_ended, request_on_lost,
+};
+
+static void
+begin_list(struct mcp_request *r)
+{
+        struct record_writer w;
+
+        if (request_arguments(r, &w, SMALL) == 0)
+                (void)request_call(r, OP_FILE_LIST, &w, &list_ops);
+}
+
+void
+tool_list_files(struct mcp_request *r)
+{
+        with_sandbox(r, begin_list);
+}
+
+/* -- write_files --------------------------------------------------------------------------------------------------------------------- */
+
+static int
+put_file(struct mcp_request *r, const struct node *file, struct error *e)
+{
+        const struct node *path = node_find(file, "path"), *mode = node_find(file, "mode");
+        struct file_put put = { 0 };
+        const char *bytes;
+        size_t len;
+
+        if (!path || path->kind != NODE_STRING || path->len == 0 || path->len > FILE_PATH_MAX)
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "files", NULL, "each file has a path of 1 to %d bytes", FILE_PATH_MAX);
+        if (mode && (mode->kind != NODE_INT || mode->integer < 0 || mode->integer > 07777))
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "files", NULL, "a file's mode is a number from 0 to 4095");
+        if (tools_content(file, "content", &r->arena, &bytes, &len, e) < 0)
+                return -1;
+        put.len = len;
+        put.path_len = (uint32_t)path->len;
+        put.mode = mode ? (uint32_t)mode->integer & 0777 : 0;
+        put.flags = mode ? FILE_PUT_MODE : 0;
+        mcp_bytes_put(&r->wire, (const char *)&put, sizeof put);
+        mcp_bytes_put(&r->wire, path->text, path->len);
+        mcp_bytes_put(&r->wire, bytes, len);
+        return 0;
+}
+
+static int
+put_files(struct mcp_request *r, struct error *e)
+{
+        static const struct file_put last = { 0 };
+        const struct node *files = node_find(r->arguments, "files");
+
+        if (!files || files->kind != NODE_LIST || files->len == 0 || files->len > FILE_BATCH_MAX)
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "files", NULL, "`files` must be a list of 1 to %d files", FILE_BATCH_MAX);
+        node_each(file, files)
+                if (put_file(r, file, e) < 0)
+                        return -1;
+        mcp_bytes_put(&r->wire, (const char *)&last, sizeof last);
+        return r->wire.is_broken ? fail(e, ERROR_NO_MEMORY, "there is no memory left for these files") : 0;
+}
+
+static int
+send_files(struct mcp_request *r)
+{
+        for (size_t at = 0, len; at < r->wire.len; at += len) {
+                len = r->wire.len - at < CHANNEL_FRAME_MAX ? r->wire.len - at : CHANNEL_FRAME_MAX;
+                if (r->server->backend->send(&r->call, CHANNEL_STDIN, r->wire.text + at, len) < 0)
+                        return -1;
+        }
+        return r->server->backend->send(&r->call, CHANNEL_STDIN_END, NULL, 0);
+}
+
+static void
+on_write_reply(struct mcp_call *c, const struct record *fields, bool is_last)
+{
+        (void)fields;
+        (void)is_last;
+        if (send_files(request_of(c)) < 0)
+                request_on_lost(c);
+}
+
+static void
+on_write_output(struct mcp_call *c, int stream, const char *bytes, size_t len)
+{
+        if (stream == 2)
+                tools_stream_put(&request_of(c)->err, bytes, len);
+}
+
+static void
+write_ended(struct mcp_call *c, const struct channel_end *end)
+{
+        struct mcp_request *r = request_of(c);
+        struct json_writer w;
+
+        if (!has_succeeded(r, end))
+                return;
+        json_init(&w, false);
+        json_open_map(&w);
+        json_member_int(&w, "written", (int64_t)node_find(r->arguments, "files")->len);
+        json_close_map(&w);
+        request_structured(r, &w, false);
+}
+
+static const struct mcp_call_ops write_ops = {
+        on_write_reply, request_on_refused, request_ignore_started, request_on_failed, on_write_output, write_ended, request_on_lost,
+};
+
+static void
+begin_write(struct mcp_request *r)
+{
+        struct record_writer w;
+        struct error e;
+
+        if (put_files(r, &e) < 0)
+                request_fail(r, &e);
+        else if (request_arguments(r, &w, SMALL) == 0) {
+                record_text(&w, FIELD_KEY, r->idempotency_key);
+                (void)request_call(r, OP_FILE_WRITE, &w, &write_ops);
+        }
+}
+
+void
+tool_write_files(struct mcp_request *r)
+{
+        with_sandbox(r, begin_write);
+}

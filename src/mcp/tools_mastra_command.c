@@ -1,0 +1,256 @@
+/*
+ * mcp/tools_mastra_command.c - the first of Mastra's three tools: run a command, and wait for it or not.
+ *
+ * Room: mcp (acting). Touches: mem.
+ * Theory: a background process belongs to its agent unless it is to be kept: its channel is held open here, and the box kills it when the
+ * channel closes, whichever of us dies.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "event/outcome.h"
+#include "loop/later.h"
+#include "mcp/server.h"
+#include "mcp/tools_mastra.h"
+#include "mcp/tools_refused.h"
+
+/* -- execute_command, in the foreground ------------------------------------------------------------------------------------------ */
+
+static void
+note_timeout(struct mcp_request *r, const struct channel_end *end)
+{
+        char text[64];
+        int len = snprintf(text, sizeof text, "\nProcess timed out after %lldms", (long long)r->exec.timeout_ms);
+
+        if (end->word == OUTCOME_TIMED_OUT && r->exec.timeout_ms > 0)
+                tools_stream_put(&r->err, text, (size_t)len);
+}
+
+static void
+answer_ended(struct mcp_request *r, const struct channel_end *end, const struct record *refused)
+{
+        struct tools_output o = mastra_output(r);
+        struct mcp_bytes text = { 0 };
+        int code = mastra_exit_code(end);
+
+        note_timeout(r, end);
+        tools_text_command(&text, &o, code, NULL);
+        tools_refused_text(&text, refused);
+        mastra_answer(r, &text, code != 0);
+}
+
+static void
+on_ended(struct mcp_call *c, const struct channel_end *end)
+{
+        tools_ended(request_of(c), end, answer_ended);
+}
+
+static void
+on_started(struct mcp_call *c, const struct channel_started *s)
+{
+        request_of(c)->exec.exec = s->exec;
+}
+
+static void
+answer_error(struct mcp_request *r, const char *error)
+{
+        struct tools_output o = mastra_output(r);
+        struct mcp_bytes text = { 0 };
+
+        tools_text_command(&text, &o, 0, error);
+        mastra_answer(r, &text, true);
+}
+
+static void
+on_failed(struct mcp_call *c, const struct wire_exec_failed *f)
+{
+        struct error e;
+
+        request_exec_error(&e, f);
+        answer_error(request_of(c), e.message);
+}
+
+static void
+on_lost(struct mcp_call *c)
+{
+        answer_error(request_of(c), "the sandbox ended before the command did");
+}
+
+static const struct mcp_call_ops foreground = {
+        request_ignore_reply, request_on_refused, on_started, on_failed, request_on_output, on_ended, on_lost,
+};
+
+/* -- and in the background ----------------------------------------------------------------------------------------------------------- */
+
+static struct mcp_held *
+held_of(struct mcp_call *c)
+{
+        return (struct mcp_held *)(void *)((char *)c - offsetof(struct mcp_held, call));
+}
+
+static struct mcp_held *
+hold(struct mcp_request *r)
+{
+        struct mcp_held *h = r->client->held_count < MCP_HELD_MAX ? later_make(r->server->loop, struct mcp_held) : NULL;
+
+        if (!h)
+                return NULL;
+        *h = (struct mcp_held){ .client = r->client, .next = r->client->held, .request = r };
+        r->client->held = h;
+        r->client->held_count++;
+        return h;
+}
+
+void
+mcp_held_free(struct mcp_held *h)
+{
+        struct mcp_held **at = &h->client->held;
+
+        while (*at != h)
+                at = &(*at)->next;
+        *at = h->next;
+        h->client->held_count--;
+        h->client->server->backend->end(&h->call, false);
+        later_free(h);
+}
+
+static void
+answer_started(struct mcp_request *r, const struct channel_started *s)
+{
+        char text[64];
+        int len = snprintf(text, sizeof text, "Started background process (PID: %d)", s->pid);
+
+        request_text(r, text, (size_t)len, false);
+}
+
+static void
+held_started(struct mcp_call *c, const struct channel_started *s)
+{
+        struct mcp_held *h = held_of(c);
+        struct mcp_request *r = h->request;
+
+        h->request = NULL;
+        if (r)
+                answer_started(r, s);
+}
+
+static void
+held_refused(struct mcp_call *c, const struct error *e)
+{
+        struct mcp_held *h = held_of(c);
+        struct mcp_request *r = h->request;
+
+        mcp_held_free(h);
+        if (r)
+                request_fail(r, e);
+}
+
+static void
+held_failed(struct mcp_call *c, const struct wire_exec_failed *f)
+{
+        struct error e;
+
+        request_exec_error(&e, f);
+        held_refused(c, &e);
+}
+
+static void
+held_lost(struct mcp_call *c)
+{
+        struct error e;
+
+        (void)fail(&e, ERROR_BACKEND_FAILED, "the sandbox ended before the command was started");
+        held_refused(c, &e);
+}
+
+static void
+held_ended(struct mcp_call *c, const struct channel_end *end)
+{
+        (void)end;
+        held_lost(c);
+}
+
+static const struct mcp_call_ops held_ops = {
+        request_ignore_reply, held_refused, held_started, held_failed, request_ignore_output, held_ended, held_lost,
+};
+
+static void
+kept_started(struct mcp_call *c, const struct channel_started *s)
+{
+        struct mcp_request *r = request_of(c);
+
+        r->server->backend->end(c, true);
+        answer_started(r, s);
+}
+
+static const struct mcp_call_ops kept_ops = {
+        request_ignore_reply, request_on_refused, kept_started, request_on_failed, request_ignore_output, request_ignore_ended, request_on_lost,
+};
+
+static void
+begin_held(struct mcp_request *r, struct record_writer *w)
+{
+        struct mcp_held *h = hold(r);
+        struct error e;
+
+        if (!h) {
+                (void)fail(&e, ERROR_QUOTA_EXCEEDED, "this agent has %d background processes already", MCP_HELD_MAX);
+                request_fail(r, &e);
+                return;
+        }
+        h->call.ops = &held_ops;
+        if (r->server->backend->begin(r->server->backend, &h->call, &r->peer, OP_EXEC, w, &e) == 0)
+                return;
+        mcp_held_free(h);
+        request_fail(r, &e);
+}
+
+/* -- execute_command ------------------------------------------------------------------------------------------------------------------ */
+
+static void
+start(struct mcp_request *r)
+{
+        const char *command = node_find(r->arguments, "command")->text, *cwd = NULL;
+        size_t len = strlen(command);
+        struct record_writer w;
+        struct error e;
+        bool is_held = r->exec.is_background && !(r->flags & MCP_KEEP_BACKGROUND);
+
+        (void)mastra_read_text(r, "cwd", MASTRA_MAY_BE_NULL, &cwd, &e);
+        if (!r->exec.is_background)
+                (void)tools_tail_pipe(command, &command, &len, &r->exec.tail);
+        command = arena_copy(&r->arena, command, len);
+        if (request_record(r, &w, REQUEST_RECORD) < 0)
+                return;
+        record_text(&w, FIELD_ID, r->sandbox);
+        record_text(&w, FIELD_COMMAND, command ? command : "");
+        record_text(&w, FIELD_CWD, cwd && *cwd ? cwd : NULL);
+        if (r->exec.timeout_ms > 0)
+                record_uint(&w, FIELD_TIMEOUT, (uint64_t)r->exec.timeout_ms);
+        if (r->exec.is_background && !is_held)
+                record_bool(&w, FIELD_BACKGROUND, 1);
+        if (!r->exec.is_background)
+                record_bool(&w, FIELD_LOSSLESS, 1);
+        record_text(&w, FIELD_KEY, r->idempotency_key);
+        if (is_held)
+                begin_held(r, &w);
+        else
+                (void)request_call(r, OP_EXEC, &w, r->exec.is_background ? &kept_ops : &foreground);
+}
+
+void
+tool_execute_command(struct mcp_request *r)
+{
+        const char *command, *cwd;
+        struct error e;
+
+        if (mastra_read_text(r, "command", 0, &command, &e) < 0 || mastra_read_text(r, "cwd", MASTRA_MAY_BE_NULL, &cwd, &e) < 0 || mastra_read_tail(r, MASTRA_MAY_BE_NULL, &r->exec.tail, &e) < 0 ||
+            mastra_read_timeout(r, &r->exec.timeout_ms, &e) < 0 || mastra_read_flag(r, "background", &r->exec.is_background, &e) < 0)
+                request_fail(r, &e);
+        else if (!command) {
+                (void)mastra_wrong(&e, "command", "a text");
+                request_fail(r, &e);
+        } else {
+                request_resolve(r, start);
+        }
+}

@@ -1,0 +1,107 @@
+/*
+ * mcp/tools_refused.c - what the wall refused a command, told with how it ended.
+ *
+ * Room: mcp (acting). Touches: mem.
+ * Theory: a model that sees only "could not resolve host" tries mirrors and proxies; one that reads which line is missing asks for it. The end of a command says
+ * whether there was something, so the keeper is asked only then. Without its answer the result is told all the same.
+ */
+#include "mcp/tools_refused.h"
+
+#include <inttypes.h>
+
+#include "codec/codec.h"
+
+static const char *
+sandbox_of(const struct mcp_request *r)
+{
+        const struct node *id = node_find(r->arguments, "sandbox_id");
+
+        return id && id->kind == NODE_STRING ? id->text : r->sandbox ? r->sandbox : "";
+}
+
+static void
+on_reply(struct mcp_call *c, const struct record *fields, bool is_last)
+{
+        struct mcp_request *r = request_of(c);
+
+        if (is_last)
+                r->exec.refused(r, &r->exec.end, fields);
+}
+
+static void
+on_refused(struct mcp_call *c, const struct error *e)
+{
+        struct mcp_request *r = request_of(c);
+
+        (void)e;
+        r->exec.refused(r, &r->exec.end, NULL);
+}
+
+static const struct mcp_call_ops ops = {
+        on_reply, on_refused, request_ignore_started, request_on_failed, request_ignore_output, request_ignore_ended, request_on_lost,
+};
+
+static int
+ask(struct mcp_request *r)
+{
+        unsigned char bytes[1024] __attribute__((aligned(16)));
+        struct record_writer w;
+        struct error e;
+
+        r->server->backend->end(&r->call, false);
+        loop_timer_remove(&r->timer);          /* it ended in time */
+        r->call = (struct mcp_call){ .ops = &ops };
+        record_init(&w, bytes, sizeof bytes);
+        record_text(&w, FIELD_ID, sandbox_of(r));
+        record_uint(&w, FIELD_EXEC, r->exec.exec);
+        return r->server->backend->begin(r->server->backend, &r->call, &r->peer, OP_EXEC_GET, &w, &e);
+}
+
+void
+tools_ended(struct mcp_request *r, const struct channel_end *end, tools_ended_fn *then)
+{
+        r->exec.end = *end;
+        r->exec.refused = then;
+        if (end->denied == 0 || ask(r) < 0)
+                then(r, &r->exec.end, NULL);
+}
+
+void
+tools_refused_members(struct json_writer *w, const struct record *fields)
+{
+        struct record_entry entry;
+
+        if (!fields || !record_find(fields, FIELD_DENIED, &entry))
+                return;
+        codec_write_list(w, api_field(FIELD_DENIED)->name, FIELD_DENIED, fields, 0);
+        if (record_find(fields, FIELD_DENIED_MORE, &entry))
+                codec_write_member(w, api_field(FIELD_DENIED_MORE)->name, &entry, 0);
+}
+
+static void
+put_one(struct mcp_bytes *text, const struct record *denied)
+{
+        uint64_t count = record_get_uint(denied, FIELD_COUNT, 1);
+
+        mcp_bytes_text(text, "\n- ");
+        mcp_bytes_text(text, record_get_text(denied, FIELD_MESSAGE, ""));
+        if (count > 1)
+                mcp_bytes_format(text, " (%" PRIu64 " times)", count);
+}
+
+void
+tools_refused_text(struct mcp_bytes *text, const struct record *fields)
+{
+        struct record_entry entry;
+        uint64_t more = fields ? record_get_uint(fields, FIELD_DENIED_MORE, 0) : 0;
+        size_t at = 0;
+
+        if (!fields || !record_find(fields, FIELD_DENIED, &entry))
+                return;
+        mcp_bytes_text(text, "\n\nRefused by the sandbox's network rules:");
+        while (record_next(fields, &at, &entry) > 0)
+                if (entry.tag == FIELD_DENIED && entry.type == RECORD_NESTED)
+                        put_one(text, &(struct record){ entry.value, entry.len });
+        if (more > 0)
+                mcp_bytes_format(text, "\n- and %" PRIu64 " more; list_denials tells them", more);
+}
