@@ -41,6 +41,7 @@ set_up(void **state)
         (void)snprintf(folder, sizeof folder, "/tmp/carrel-files-XXXXXX");
         if (!mkdtemp(folder) || chdir(folder) < 0)
                 return -1;
+        (void)umask(022);                      /* whatever the caller's */
         make_file("file", "0123456789", 10);
         (void)umask(0);
         return s < 0 || bind(s, (const struct sockaddr *)&address, sizeof address) < 0 || close(s) < 0 || mkdir("dir", 0755) < 0 ||

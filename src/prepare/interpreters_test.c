@@ -89,6 +89,7 @@ looks_into_tool_roots(void **state)
         (void)snprintf(folder, sizeof folder, "%s/mine", root);
         (void)snprintf(bin, sizeof bin, "%s/bin", folder);
         (void)snprintf(program, sizeof program, "%s/lua99.7", bin);
+        (void)umask(022);                      /* whatever the caller's: who runs in a box has to reach it */
         assert_true(chmod(root, 0755) == 0 && mkdir(folder, 0755) == 0 && mkdir(bin, 0755) == 0);
         f = fopen(program, "w");
         assert_non_null(f);
