@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from box_rig import ROOT, end, report
+from box_rig import PATIENCE, ROOT, end, report
 from daemon_rig import Daemon, groups_of, processes_of, until
 
 QUICK = "--quick" in sys.argv
@@ -31,7 +31,7 @@ class Strace:
     def detach(self):
         if self.child.poll() is None:
             self.child.send_signal(signal.SIGINT)
-        self.child.wait(timeout=60)
+        self.child.wait(timeout=PATIENCE)
         self.child.stderr.close()
 
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from box_rig import Tap
+from box_rig import PATIENCE, Tap
 
 NAMESPACED = ["user_namespace", "mount_namespace", "pid_namespace", "ipc_namespace", "uts_namespace",
               "cgroup_namespace", "net_namespace", "loopback", "fresh_proc", "pivot_root", "tmpfs", "mount_api",
@@ -72,7 +72,7 @@ def groups():
 def groups_left(before):
     """Those that stay; another doctor may be at work at the same time, and its groups go."""
     left = groups() - before
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while left and time.monotonic() < deadline:
         time.sleep(0.05)
         left &= groups()

@@ -316,7 +316,7 @@ def aborts(door):
     door.keeper.answers["EXEC"] = never
     s = door.connect()
     s.sendall(b"POST /v1/sandboxes/a/execs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 14\r\n\r\n" + b'{"argv":["x"]}')
-    waiting.wait(5)
+    waiting.wait(PATIENCE)
     serial = door.keeper.calls[-1]["serial"]
     s.close()
     soon(lambda: not (serial not in door.keeper.cancelled))
@@ -437,12 +437,14 @@ def puts(door):
         fd = channel.give()
 
         def run():
-            channel.say(started_frame())
-            if channel.hear_until(STDIN_END):
-                got_files.append(channel.stdin())
+            try:
+                channel.say(started_frame())
+                is_whole = channel.hear_until(STDIN_END)
+            except OSError:
+                is_whole = False               # the client went before the door had the channel
+            got_files.append(channel.stdin() if is_whole else None)
+            if is_whole:
                 channel.say(end_frame(0))
-            else:
-                got_files.append(None)
             channel.close()
         threading.Thread(target=run, daemon=True).start()
         return {"exec": 1, "state": "running"}, fd

@@ -181,7 +181,7 @@ def times(one, tokens):
 def neighbours(d, one):
     for what, fields in (("another sandbox", {}), ("another sandbox with a list", {"manifest": {**MANIFEST, "network": {"egress": ["allowed.test", "*.localhost.test"]}}})):
         box = d.create(**{"manifest": MANIFEST, **fields})
-        out = d.exec(box, ["python3", "-c", TRY, one.token, "8080", str(one.at[1]), "80"], timeout=90)["stdout"]
+        out = d.exec(box, ["python3", "-c", TRY, one.token, "8080", str(one.at[1]), "80"])["stdout"]
         check("%s reaches neither the port nor the proxy, though it knows the token" % what, len(out.splitlines()) == 15 and "200" not in out and "8080:" not in out, out)
         d.call("DELETE", "/v1/sandboxes/" + box)
 

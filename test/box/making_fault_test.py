@@ -12,7 +12,7 @@ import signal
 import subprocess
 import tempfile
 
-from box_rig import CARREL, ROOT, SLOW, end, report
+from box_rig import CARREL, PATIENCE, ROOT, SLOW, end, report
 from daemon_rig import Daemon, groups_of, processes_of, until
 
 MOST = int(os.environ.get("MAKING_MAX", "8")) or 500
@@ -49,7 +49,7 @@ class Held:
         if self.child:
             if self.child.poll() is None:
                 self.child.send_signal(signal.SIGINT)
-            self.child.wait(60)
+            self.child.wait(PATIENCE)
             self.child.stderr.close()
         with open(self.log, "rb") as f:
             return f.read().count(b"(INJECTED)")

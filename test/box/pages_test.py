@@ -10,6 +10,7 @@ import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CARREL = os.environ.get("CARREL", os.path.join(TOP, "build", "carrel"))
+PATIENCE = 300    # seconds: of a page that does not end, not of one on a busy machine
 BLOCK = re.compile(r"^```sh tested\n(.*?)^```$", re.S | re.M)
 # page, what its example prints, in this order
 PAGES = [("docs/REST.md", [r'"name":\s*"first"', r'"stdout":\s*"hello from a file"', r'"exec":\s*2', r'"stdout":\s*"1\\n2\\n3\\n"',
@@ -25,7 +26,7 @@ def run(script, folder):
     with open(os.path.join(folder, "out"), "w+b") as out:
         child = subprocess.Popen(["bash", "-euc", script], stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=env, cwd=folder, start_new_session=True)
         try:
-            status = child.wait(timeout=60)
+            status = child.wait(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             status = "it did not end"
         finally:

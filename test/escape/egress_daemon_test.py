@@ -80,23 +80,23 @@ def flips(d, w):
     running = python(d, box, '''
 a, b = address("a.test"), address("b.test")
 print("ready", flush=True)
-end_at = time.time() + 250
+end_at = time.monotonic() + 250
 def go(name, to):
-    while time.time() < end_at and not os.path.exists("/tmp/over"):
-        begun = time.time()
+    while time.monotonic() < end_at and not os.path.exists("/tmp/over"):
+        begun = time.monotonic()
         got = talk(to, 80, get(name), 5) if to else talk("198.18.0.1", 3128, get(name).replace(b"GET /", b"GET http://" + name.encode() + b"/"), 5)
-        print("%s %.6f %.6f %d" % (name, begun, time.time(), "200 OK" in got), flush=True)
+        print("%s %.6f %.6f %d" % (name, begun, time.monotonic(), "200 OK" in got), flush=True)
 lot = [threading.Thread(target=go, args=one) for one in (("a.test", a), ("b.test", b), ("evil.test", a), ("evil.test", "198.18.250.250"), ("evil.test", None), ("a.test", None))]
 for t in lot: t.start()
 for t in lot: t.join()
 ''', background=True)["exec"]
     until("the client has its addresses", lambda: "ready" in d.must("GET", "/v1/sandboxes/%s/execs/%d/output" % (box, running)).get("stdout", ""))
-    begin = time.time()
+    begin = time.monotonic()
     for i in range(FLIPS):
-        wanted, asked = lists[i % len(lists)], time.time()
+        wanted, asked = lists[i % len(lists)], time.monotonic()
         d.must("PUT", "/v1/sandboxes/%s/network" % box, {"egress": wanted})
-        told.append((asked, time.time(), wanted))
-        if time.time() - begin > 200:                  # a slow machine changes it less often
+        told.append((asked, time.monotonic(), wanted))
+        if time.monotonic() - begin > 200:                  # a slow machine changes it less often
             break
         if i % 10 == 0:
             time.sleep(0.05)                           # so that some attempts begin and end under one list
@@ -136,11 +136,11 @@ def floods(d, w):
     keeper = next(pid for name, pid in d.children().items() if "keeper" in name)
     before = size_kib(keeper)
     running = python(d, loud, '''
-end_at = time.time() + 12
+end_at = time.monotonic() + 12
 def names(k):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(("198.18.0.1", 53)); s.setblocking(False)
     n = 0
-    while time.time() < end_at:
+    while time.monotonic() < end_at:
         label = ("%x-%d" % (n, k)).encode(); n += 1
         for tail in (b"\\4evil\\4test\\0", b"\\1c\\4test\\0"):
             try: s.send(b"\\x12\\x34\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0" + bytes([len(label)]) + label + tail + b"\\0\\1\\0\\1")
@@ -151,7 +151,7 @@ def names(k):
     print("names", n, flush=True)
 def connections():
     n = 0
-    while time.time() < end_at:
+    while time.monotonic() < end_at:
         s = socket.socket(); s.setblocking(False)
         s.connect_ex(("198.18.%d.%d" % (n // 256 % 256, n % 256), 81 if n % 2 else 443)); n += 1
         s.close()

@@ -23,13 +23,6 @@ def grows(ws):
     return ws.read("beat") != before
 
 
-def start_and_find(argv, **more):
-    """The status of a launcher, and the names of those of MARK that outlive it; then none does."""
-    status = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300, check=False,
-                            start_new_session=True, **more).returncode
-    return status, stop_marked()
-
-
 def marked():
     """Processes that carry MARK in their environment: it goes down to every child, whatever it calls itself."""
     found = []
@@ -96,7 +89,7 @@ def death():
 
 # Writes its count as it goes, so that a race can be seen to have been one.
 FORK_RACE = "import os\nos.write(1,b'on\\n')\nwhile True:\n  try: os.fork()\n  except OSError: pass"
-TREE = "import os,time\nfor i in range(30):\n  if os.fork()==0:\n    os.setsid(); time.sleep(60); os._exit(0)\nos.write(1,b'on\\n')\ntime.sleep(%s)"
+TREE = "import os,time\nfor i in range(30):\n  if os.fork()==0:\n    os.setsid(); time.sleep(600); os._exit(0)\nos.write(1,b'on\\n')\ntime.sleep(%s)"
 
 
 def race():
@@ -126,7 +119,11 @@ def race():
                 wrong.append((number, p.returncode, begun, seen, len(rest), stop_marked()))
         report("C04: a fork race ends with carrel, whichever signal ends it", wrong)
         report("C04: ... and leaves nothing", inventory.left())
-    status, left = start_and_find(["timeout", "--foreground", "-s", "KILL", "5", "python3", "-c", TREE % 60])
+    p = subprocess.Popen(["python3", "-c", TREE % 600], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True)
+    p.stdout.readline()
+    p.kill()
+    status, left = p.wait(), stop_marked()
+    p.stdout.close()
     check("C04: (control) outside a tree outlives the kill of its first", len(left) == 30, status, left)
 
 
@@ -140,16 +137,16 @@ HUNT = "import os\nfor p in os.listdir('/proc'):\n  try:\n    if p.isdigit() and
 
 
 def supervisor():
-    with Workspace(carrel="limits: {pids: 200}") as ws:
+    with Workspace(limits="timeout_ms: 280000", carrel="limits: {pids: 200}") as ws:
         done = ws.python(REAP % (10000, 500))
         check("C07: 10000 orphans leave no zombie", done.stdout.split()[:1] == [b"0"], done)
         done = subprocess.run(["unshare", "-Upfr", "--mount-proc", "python3", "-c", REAP % (50, 2)], stdout=subprocess.PIPE, timeout=300, check=False)
         check("C07: (control) under a pid 1 that does not reap each stays", done.stdout.split()[:1] == [b"50"], done)
-        witness = subprocess.Popen(["sleep", "61.%d" % os.getpid()])
+        witness = subprocess.Popen(["sleep", "6100.%d" % os.getpid()])
         other = subprocess.Popen(ws.argv(["sh", "-c", "echo on; read x; exit 3"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         other.stdout.readline()
         done = ws.sh("kill -9 1; kill -TERM 1; kill -STOP 1; kill -9 -1; echo alive; exit 7")
-        hunt = HUNT % ("61.%d" % os.getpid(), witness.pid)
+        hunt = HUNT % ("6100.%d" % os.getpid(), witness.pid)
         hunted = ws.python(hunt)
         other.communicate(b"go\n", timeout=300)
         check("C10: signals to pid 1 and to all touch nothing outside", done.returncode in (7, 137) and hunted.stdout == b"END\n" and
