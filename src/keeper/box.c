@@ -61,7 +61,7 @@ refuse_requests(struct box *b)
         }
 }
 
-/* Hangs up; what is known of its execs stays. */
+/* Hangs up; what is known of its execs stays. Who waits for it to tell them is begun once it is settled what comes now. */
 static void
 hang_up(struct box *b)
 {
@@ -72,7 +72,6 @@ hang_up(struct box *b)
         loop_timer_remove(&b->again);
         peer_close(&b->peer);
         refuse_requests(b);
-        calls_begin(&b->listening);
         calls_begin(&b->listing);
 }
 
@@ -83,6 +82,7 @@ box_forget(struct box *b)
                 b->sandbox->box = NULL;
         b->sandbox = NULL;
         hang_up(b);
+        calls_begin(&b->listening);
         b->is_condemned = true;
         b->keeper->needs_sweep = true;         /* lint: it stays in the keeper's list, and the sweep frees it */
 }
@@ -120,6 +120,7 @@ box_on_impatience(struct loop_timer *t)
         box_lose_execs(b);
         s->leaves_directory = true;
         sandbox_box_lost(s, "it did not answer in time");
+        calls_begin(&b->listening);
 }
 
 int
@@ -192,6 +193,16 @@ on_hello(struct box *b, const void *body)
                 sandbox_box_lost(b->sandbox, "what answers there is not its box, or is of a later version");
         else
                 box_forget(b);
+        calls_begin(&b->listening);
+}
+
+enum call_state
+box_need_greeting(const struct sandbox *s, struct call *c)
+{
+        if (!s->box || s->state != SANDBOX_STARTING || !s->is_attached)
+                return CALL_DONE;
+        calls_add(&s->box->listening, c);
+        return CALL_WAITS;
 }
 
 enum call_state
@@ -252,6 +263,7 @@ on_ready(struct box *b)
         }
         wall_box_ready(b);
         sandbox_box_ready(b->sandbox);
+        calls_begin(&b->listening);
 }
 
 static void
@@ -267,6 +279,7 @@ on_gone(struct box *b, const struct wire_box_gone *gone)
                 box_remove_directory(b->keeper, b->id);
                 box_forget(b);
         }
+        calls_begin(&b->listening);
 }
 
 static const struct { uint16_t kind; uint32_t len; } shapes[] = {
@@ -360,6 +373,7 @@ call_again(struct box *b, bool was_ready)
         }
         box_lose_execs(b);
         sandbox_box_lost(s, "its process ended");
+        calls_begin(&b->listening);
 }
 
 /* It closed without a word of its end: its journal may have one, or it may still be there. */

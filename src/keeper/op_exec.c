@@ -449,7 +449,7 @@ op_exec_list(struct call *c, struct error *e)
 
         if (!s)
                 return CALL_FAILED;
-        if (s->box && box_need_listing(s->box, c) == CALL_WAITS)
+        if (box_need_greeting(s, c) == CALL_WAITS || (s->box && box_need_listing(s->box, c) == CALL_WAITS))
                 return CALL_WAITS;
         w = reply_begin(c);
         for (size_t i = 0; s->box && i < s->box->exec_count; i++) {
@@ -467,19 +467,21 @@ op_exec_list(struct call *c, struct error *e)
         return CALL_DONE;
 }
 
-static struct wire_box_listed *
-find_exec(struct call *c, struct sandbox **ret, struct error *e)
+/* CALL_DONE: it is there. */
+static enum call_state
+find_exec(struct call *c, struct sandbox **ret, struct wire_box_listed **ret_exec, struct error *e)
 {
         uint32_t exec = (uint32_t)record_get_uint(&c->record, FIELD_EXEC, 0);
-        struct wire_box_listed *l;
 
         *ret = registry_of_call(c, e);
         if (!*ret)
-                return NULL;
-        l = (*ret)->box ? box_find_exec((*ret)->box, exec) : NULL;
-        if (!l)
-                (void)fail_at(e, ERROR_EXEC_NOT_FOUND, "exec", NULL, "the sandbox %s knows no exec %u", (*ret)->id, exec);
-        return l;
+                return CALL_FAILED;
+        if (box_need_greeting(*ret, c) == CALL_WAITS)
+                return CALL_WAITS;
+        *ret_exec = (*ret)->box ? box_find_exec((*ret)->box, exec) : NULL;
+        if (!*ret_exec)
+                return fail_at(e, ERROR_EXEC_NOT_FOUND, "exec", NULL, "the sandbox %s knows no exec %u", (*ret)->id, exec), CALL_FAILED;
+        return CALL_DONE;
 }
 
 static bool
@@ -492,10 +494,11 @@ enum call_state
 op_exec_get(struct call *c, struct error *e)
 {
         struct sandbox *s;
-        const struct wire_box_listed *l = find_exec(c, &s, e);
+        struct wire_box_listed *l;
+        enum call_state state = find_exec(c, &s, &l, e);
 
-        if (!l)
-                return CALL_FAILED;
+        if (state != CALL_DONE)
+                return state;
         if (still_runs(s, l) && box_need_listing(s->box, c) == CALL_WAITS)
                 return CALL_WAITS;
         reply_exec(c, s, l, -1);
@@ -506,14 +509,15 @@ enum call_state
 op_exec_attach(struct call *c, struct error *e)
 {
         struct sandbox *s;
-        const struct wire_box_listed *l = find_exec(c, &s, e);
+        struct wire_box_listed *l;
+        enum call_state state = find_exec(c, &s, &l, e);
         struct wire_box_attach ask = { .stdout_offset = record_get_uint(&c->record, FIELD_STDOUT_OFFSET, 0),
                                        .stderr_offset = record_get_uint(&c->record, FIELD_STDERR_OFFSET, 0),
                                        .flags = record_get_bool(&c->record, FIELD_LOSSLESS, 0) ? BOX_EXEC_LOSSLESS : 0 };
         int channel = -1;
 
-        if (!l)
-                return CALL_FAILED;
+        if (state != CALL_DONE)
+                return state;
         if (still_runs(s, l) && box_need_listing(s->box, c) == CALL_WAITS)
                 return CALL_WAITS;
         ask.exec = l->exec;
@@ -527,11 +531,12 @@ enum call_state
 op_exec_signal(struct call *c, struct error *e)
 {
         struct sandbox *s;
-        const struct wire_box_listed *l = find_exec(c, &s, e);
+        struct wire_box_listed *l;
+        enum call_state state = find_exec(c, &s, &l, e);
         struct wire_exec_number ask;
 
-        if (!l)
-                return CALL_FAILED;
+        if (state != CALL_DONE)
+                return state;
         if (!still_runs(s, l))
                 return fail_at(e, ERROR_EXEC_NOT_FOUND, "exec", "ended", "the exec %u has ended", l->exec), CALL_FAILED;
         ask = (struct wire_exec_number){ l->exec, (int32_t)record_get_int(&c->record, FIELD_SIGNAL, 0) };
@@ -545,13 +550,14 @@ enum call_state
 op_exec_kill(struct call *c, struct error *e)
 {
         struct sandbox *s;
-        const struct wire_box_listed *l = find_exec(c, &s, e);
+        struct wire_box_listed *l;
+        enum call_state state = find_exec(c, &s, &l, e);
         struct wire_box_kill ask = { .word = OUTCOME_KILLED };
         struct record_writer w;
         bool ran;
 
-        if (!l)
-                return CALL_FAILED;
+        if (state != CALL_DONE)
+                return state;
         ran = still_runs(s, l);
         ask.exec = l->exec;
         if (s->box && !s->box->is_gone)

@@ -191,6 +191,12 @@ void box_cancel(struct box *b, struct connect_request *r);
  */
 enum call_state box_need_listing(struct box *b, struct call *c);
 
+/*
+ * A box that this keeper found says what runs in it before it is ready, and may take its time: who asks meanwhile waits, as nothing that was answered
+ * may be unknown. CALL_WAITS: the call begins anew when it is ready, or given up; CALL_DONE: there is nothing to wait for.
+ */
+enum call_state box_need_greeting(const struct sandbox *s, struct call *c);
+
 struct wire_box_listed *box_find_exec(const struct box *b, uint32_t exec);
 struct wire_box_listed *box_find_key(const struct box *b, const char *key);
 struct wire_box_listed *box_add_exec(struct box *b, const struct wire_box_listed *l);

@@ -450,6 +450,33 @@ def restarts():
                          end=(again.end["exit_code"], 7))
         attempt("what ends while the keeper is dead is there when it comes back, every byte (Z05)", finished)
 
+        def slow():
+            c = k.caller()
+            id = c.call("create", start=True)["id"]
+            got, channel = c.channel("exec.start", id=id, command="sleep 1000", background=True)
+            channel.until(lambda: channel.started)
+            pid = box_pid(k, id)
+            k.stop(signal.SIGKILL)
+            os.kill(pid, signal.SIGSTOP)                   # the machine has no time for it
+            try:
+                k.start()
+                c = k.caller()
+                asked = [c.send("exec.list", id=id), c.send("exec.get", id=id, exec=got["exec"]), c.send("exec.signal", id=id, exec=got["exec"], signal=signal.SIGTERM)]
+                nobody, state = c.send("exec.get", id=id, exec=99), status(c, id)
+                early = [serial for serial in (*asked, nobody) if serial in c.replies]
+            finally:
+                os.kill(pid, signal.SIGCONT)
+            listed, one, _ = (c.take(serial)[0] for serial in asked)
+            try:
+                code = "accepted: %r" % c.take(nobody)
+            except Refused as r:
+                code = r.code
+            word = channel.wait().end["word"]
+            c.call("stop", id=id)
+            return wrong(early=(early, []), state=(state, "running"), listed=([e["exec"] for e in listed.get("items", [])], [got["exec"]]), one=(one["exec"], got["exec"]),
+                         nobody=(code, "exec_not_found"), word=(word, "signaled"))
+        attempt("a keeper that comes back before its boxes answer tells of no command until they do (N3)", slow)
+
         def lost():
             c = k.caller()
             id = c.call("create", start=True)["id"]
