@@ -104,12 +104,14 @@ pass(struct execs *x, size_t count)
 {
         struct tree_strays strays = { .is_dying = x->has_strays != 0 };
         int is_frozen = x->has_strays;         /* nothing above strays could say that they are gone */
-        int next = -1, again;
+        int next = -1, again, result;
 
         for (size_t i = 0; i < count; i++)
                 is_frozen |= roots[i].is_dying && owners[i]->passes >= QUICK_PASSES;
-        if (tree_pass(roots, count, &strays, is_frozen) < 0)
+        result = tree_pass(roots, count, &strays, is_frozen);
+        if (result < 0)
                 return PAUSE_MAX_MS;
+        is_frozen |= result;
         for (size_t i = 0; i < count; i++) {
                 if (!roots[i].is_dying)
                         continue;

@@ -1,12 +1,13 @@
 /*
  * guest/tree.c - every process below some of pid 1's children, found in /proc and killed.
  *
- * Room: guest (program). Touches: processes, /proc.
+ * Room: guest (program). Touches: processes, /proc, clock.
  * Theory: a tree that does not fork dies of the first look. One whose members fork and end faster than a look reads is always somewhere else:
  * neither a kill nor a stop of what was seen meets it. kill(-1) meets it: the kernel signals every process of the namespace at once, and
  * who is forking has not forked, or its child has the signal too. So the second means is to stop everything, look, kill, and wake the
  * rest. That is felt by other commands of the box (a shell may tell that a job was stopped; who had been stopped goes on), so it comes
- * only when the first did not help.
+ * only when the first did not help, or does not get done: among two thousand who spin we have a two-thousandth of the processors, where no
+ * group of control groups or of sessions gives us more, and one look would take as long as theirs to go round a dozen times.
  */
 #include "guest/tree.h"
 
@@ -18,10 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { TREE_UNKNOWN = -1, TREE_STRAY = -2 };       /* in place of the index of a root */
-enum { PROCESSES_MAX = 32768, STOPS = 2 /* somebody may be waking others */, LIST_LEN = 16 * 1024, STAT_LEN = 512, THREADS_FIELD = 20 };
+enum { PROCESSES_MAX = 32768, STOPS = 2 /* somebody may be waking others */, LIST_LEN = 16 * 1024, STAT_LEN = 512, THREADS_FIELD = 20, LOOK_MAX_MS = 200 };
 
 struct process { pid_t pid, parent; int owner; int is_alive; };
 struct entry { uint64_t inode; int64_t next; unsigned short len; unsigned char type; char name[]; };
@@ -73,19 +75,31 @@ by_pid(const void *a, const void *b)
         return p->pid < q->pid ? -1 : p->pid > q->pid;
 }
 
-/* In ascending order, as /proc lists them. What does not fit is found by a later pass, when some of these are gone. */
+static int64_t
+now_ms(void)
+{
+        struct timespec t;
+
+        (void)clock_gettime(CLOCK_BOOTTIME, &t);
+        return (int64_t)t.tv_sec * 1000 + (int64_t)t.tv_nsec / 1000000;
+}
+
+/*
+ * In ascending order, as /proc lists them. What does not fit is found by a later pass, when some of these are gone. -ETIME where the
+ * moment `until_ms` came first.
+ */
 static int
-look(void)
+look(int64_t until_ms)
 {
         static _Alignas(8) char list[LIST_LEN];
-        int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), is_late = 0;
         long len;
 
         if (proc < 0)
                 return -errno;
         process_count = 0;
-        while ((len = syscall(SYS_getdents64, proc, list, sizeof list)) > 0)
-                for (long at = 0; at < len && process_count < PROCESSES_MAX;) {
+        while (!is_late && (len = syscall(SYS_getdents64, proc, list, sizeof list)) > 0)
+                for (long at = 0; at < len && process_count < PROCESSES_MAX && !(is_late = now_ms() > until_ms);) {
                         const struct entry *e = (const void *)(list + at);
 
                         at += e->len;
@@ -93,6 +107,8 @@ look(void)
                                 process_count++;
                 }
         (void)close(proc);
+        if (is_late)
+                return -ETIME;
         for (size_t i = 1; i < process_count; i++)
                 if (processes[i].pid <= processes[i - 1].pid)
                         return -EAGAIN;        /* not seen so far; the search below counts on it */
@@ -168,6 +184,13 @@ strike_all(struct tree_root *roots, size_t count, struct tree_strays *strays)
         }
 }
 
+static void
+stop_all(void)
+{
+        for (int i = 0; i < STOPS; i++)
+                (void)kill(-1, SIGSTOP);
+}
+
 int
 tree_pass(struct tree_root *roots, size_t count, struct tree_strays *strays, int is_frozen)
 {
@@ -176,12 +199,17 @@ tree_pass(struct tree_root *roots, size_t count, struct tree_strays *strays, int
         self = getpid();
         if (self != 1)                         /* there -1 means the whole host */
                 is_frozen = 0;
-        for (int i = 0; is_frozen && i < STOPS; i++)
-                (void)kill(-1, SIGSTOP);
-        result = look();
+        if (is_frozen)
+                stop_all();
+        result = look(is_frozen || self != 1 ? INT64_MAX : now_ms() + LOOK_MAX_MS);
+        if (result == -ETIME) {
+                is_frozen = 1;
+                stop_all();
+                result = look(INT64_MAX);
+        }
         if (result == 0)
                 strike_all(roots, count, strays);
         if (is_frozen)
                 (void)kill(-1, SIGCONT);       /* to all, and not to those we saw: a child whose making was under way is in no list */
-        return result;
+        return result < 0 ? result : is_frozen;
 }

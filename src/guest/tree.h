@@ -28,7 +28,8 @@ struct tree_strays {                   /* what descends from pid 1 but from no r
 /*
  * One look at /proc, and SIGKILL for every process of a dying root, and for strays where they are to die. With `is_frozen` everything inside but
  * ourselves is stopped before and woken after, so that nothing is missed; in a process that is not pid 1 of a namespace that asks
- * too much and is not done. 0, or -errno where /proc cannot be read.
+ * too much and is not done. Where looking takes long it is done unasked: then those inside leave us no time. 1 where everything stood
+ * still, 0 where not, or -errno where /proc cannot be read.
  */
 int tree_pass(struct tree_root *roots, size_t count, struct tree_strays *strays, int is_frozen);
 
