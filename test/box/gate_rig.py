@@ -208,8 +208,15 @@ def ask(name, kind=1, server="198.18.0.1", tcp=False, timeout=60):
         if t in (1, 28): found.append(socket.inet_ntop(socket.AF_INET if t == 1 else socket.AF_INET6, data[at:at + n]))
         at += n
     return rcode, found
+def ask_on(name, kind=1):
+    """As a resolver does: where the wall cannot be told of one more name just now (SERVFAIL), once more after a while."""
+    for _ in range(6000):
+        rcode, found = ask(name, kind)
+        if rcode != 2: break
+        time.sleep(0.01)
+    return rcode, found
 def address(name, kind=1):
-    rcode, found = ask(name, kind)
+    rcode, found = ask_on(name, kind)
     assert rcode == 0 and found, (name, rcode)
     return found[0]
 def talk(to, port, data=b"", timeout=60):

@@ -68,8 +68,8 @@ async function command_execution(t, box) {
         });
         await t.test('Command Execution: times out long-running commands', async () => {
                 const from = Date.now();
-                const r = await box.executeCommand('sleep', ['30'], { timeout: 100 });
-                assert.ok(Date.now() - from < 5000);
+                const r = await box.executeCommand('sleep', ['600'], { timeout: 100 });
+                assert.ok(Date.now() - from < 100_000);
                 assert.deepEqual([r.success, r.exitCode, r.timedOut], [false, 124, true]);
                 assert.match(r.stderr, /Process timed out after 100ms/);
         });
@@ -268,9 +268,9 @@ async function handles(t, box) {
         });
         await t.test('Process Management: abort signal aborts when already aborted', async () => {
                 const from = Date.now();
-                const r = await (await p.spawn('sleep 60', { abortSignal: AbortSignal.abort() })).wait();
+                const r = await (await p.spawn('sleep 600', { abortSignal: AbortSignal.abort() })).wait();
                 assert.equal(r.success, false);
-                assert.ok(Date.now() - from < 2000);
+                assert.ok(Date.now() - from < 100_000);
         });
         await t.test('Process Management: abort signal captures partial output before abort', async () => {
                 const c = new AbortController();
