@@ -169,6 +169,8 @@ never_quotes_the_input(void **state)
         assert_null(strstr(error.message, "CANARY"));
 }
 
+enum { TRIES = 5 };    /* a host that takes the processor away lets the time go on, not each time; a quadratic reader is slow each time */
+
 static void
 ends_hostile_texts_soon(void **state)
 {
@@ -189,7 +191,7 @@ ends_hostile_texts_soon(void **state)
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 size_t unit_len = strlen(cases[i].unit), len = strlen(cases[i].head);
                 char *text = calloc(1, len + unit_len * cases[i].count + strlen(cases[i].tail) + 1);
-                clock_t start = clock();
+                clock_t start, took = CLOCKS_PER_SEC;
 
                 assert_non_null(text);
                 memcpy(text, cases[i].head, len);
@@ -197,10 +199,14 @@ ends_hostile_texts_soon(void **state)
                         memcpy(text + len, cases[i].unit, unit_len);
                 memcpy(text + len, cases[i].tail, strlen(cases[i].tail));
                 len += strlen(cases[i].tail);
-                assert_int_equal(read_text(text, len), -1);
+                for (int tries = 0; took >= CLOCKS_PER_SEC / 2 && tries < TRIES; tries++) {
+                        start = clock();
+                        assert_int_equal(read_text(text, len), -1);
+                        took = clock() - start;
+                }
                 if (strcmp(error.reason, cases[i].reason) != 0)
                         fail_msg("%s...: %s (%s)", cases[i].unit, error.reason, error.message);
-                assert_true(clock() - start < CLOCKS_PER_SEC / 2);
+                assert_true(took < CLOCKS_PER_SEC / 2);
                 if (*cases[i].unit == '[' && cases[i].count == 100000)
                         assert_int_equal(error.column, 33);    /* ours, before jansson called itself 2048 times */
                 if (cases[i].count == 16384)

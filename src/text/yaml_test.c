@@ -332,6 +332,8 @@ cpu_seconds(void)
         return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+enum { TRIES = 5 };    /* a host that takes the processor away lets the time go on, not each time; a quadratic reader is slow each time */
+
 /* Each is a few milliseconds; a quadratic reader takes seconds. A sanitized build is slower. */
 static void
 ends_hostile_texts_soon(void **state)
@@ -363,14 +365,19 @@ ends_hostile_texts_soon(void **state)
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 size_t len;
                 char *text = repeat(cases[i].head, cases[i].unit, cases[i].count, &len);
-                double start = cpu_seconds();
+                double took = 0;
 
-                if (read_text(text, len) == 0)
-                        fail_msg("%s: accepted", cases[i].name);
-                if (strcmp(error.reason, cases[i].reason) != 0)
-                        fail_msg("%s: %s (%s)", cases[i].name, error.reason, error.message);
-                if (cpu_seconds() - start > 0.5)
-                        fail_msg("%s: took %.2f s", cases[i].name, cpu_seconds() - start);
+                for (int tries = 0; tries == 0 || (took > 0.5 && tries < TRIES); tries++) {
+                        double start = cpu_seconds();
+
+                        if (read_text(text, len) == 0)
+                                fail_msg("%s: accepted", cases[i].name);
+                        if (strcmp(error.reason, cases[i].reason) != 0)
+                                fail_msg("%s: %s (%s)", cases[i].name, error.reason, error.message);
+                        took = cpu_seconds() - start;
+                }
+                if (took > 0.5)
+                        fail_msg("%s: took %.2f s", cases[i].name, took);
                 free(text);
         }
 }

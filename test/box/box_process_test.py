@@ -12,12 +12,12 @@ import time
 
 import box_rig
 import wire
-from box_rig import PATIENCE, SLOW, check, report, until
+from box_rig import PATIENCE, check, report, until
 from box_wire import BACKGROUND, KILL_REST, LOSSLESS, NEVER, NO_STDIN, QUIET, TTY, Bench, Gone, boot_ms, dead, mark, memory_kb, running
 from wire import C_DETACH, C_RESIZE, C_SIGNAL, C_STDERR, C_STDIN, C_STDIN_END, C_STDOUT
 
 MIB = 1 << 20
-WINDOW_MS = 4000 * SLOW        # within this something has to have come to where a test wants it: not so short that a busy machine misses it
+WINDOW_MS = 4000        # within this something has to have come to where a test wants it: not so short that a busy machine misses it
 LAYERS_BUILD = os.path.dirname(box_rig.LAYERS)
 PAUSE_MS = int(re.search(r"\bPAUSE_MS = (\d+)", wire.source("src/box/output.c")).group(1))
 PROTOCOL = int(re.search(r"BOX_PROTOCOL = (\d+)", wire.source("src/wire/box.h")).group(1))

@@ -47,9 +47,9 @@ def tree_kill(d, box):
         code = ("import signal\nfor s in (1, 2, 3, 15): signal.signal(s, signal.SIG_IGN)\n" if how == "signal-proof" else "") + ESCAPER
         fields = {"background": True}
         if how in ("timeout", "signal-proof"):
-            fields["timeout_ms"] = 8000 * SLOW
+            fields["timeout_ms"] = 4000 + 4000 * SLOW
         if how == "task":
-            d.must("POST", "/v1/sandboxes/%s/tasks" % box, {"task": "t1", "timeout_ms": 8000 * SLOW})
+            d.must("POST", "/v1/sandboxes/%s/tasks" % box, {"task": "t1", "timeout_ms": 4000 + 4000 * SLOW})
             fields["task"] = "t1"
         job = d.exec(box, ["python3", "-c", code], **fields)
         path = "/v1/sandboxes/%s/execs/%d" % (box, job["exec"])
