@@ -51,7 +51,7 @@ await run(async t => {
                 await d.client.create({ name: 'conformance' });
                 await with_token(d, async url => {
                         const out = path.join(d.folder, 'results');
-                        const r = await program(NODE, [SUITE, 'server', '--url', `${url}/mcp?sandbox=conformance`, '--suite', 'all', '--expected-failures', BASELINE, '-o', out], { patience: 240_000 });
+                        const r = await program(NODE, [SUITE, 'server', '--url', `${url}/mcp?sandbox=conformance`, '--suite', 'all', '--expected-failures', BASELINE, '-o', out], { patience: 800_000 });
                         const failing = new Set(expected().map(e => e.name));
                         const passed = new Set([...r.stdout.matchAll(/^\s*[✓✔]\s+(\S+?):/gm)].map(m => m[1]));
                         for (const name of ['server-initialize', 'ping', 'tools-list', 'dns-rebinding-protection'])

@@ -18,7 +18,7 @@ export const TREE = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '
 export const BUILD = path.join(TREE, 'build-npm');
 export const CARREL = process.env.CARREL ?? path.join(TREE, 'build/carrel');
 export const NODE = path.join(TREE, 'test/npm/node');
-const PATIENCE_MS = 120_000;
+const PATIENCE_MS = 300_000;
 
 export async function until(what, condition, patience = PATIENCE_MS) {
         const end = Date.now() + patience;
