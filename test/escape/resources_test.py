@@ -167,13 +167,18 @@ CRASH = "import os,resource,signal\nprint(resource.getrlimit(resource.RLIMIT_COR
         "print([n for w in ('/workspace','/tmp',d,'/dev/shm') for n in os.listdir(w) if n.startswith('core')])"
 
 
+def files_at_hand():
+    """Directories that others make beside us are no cores."""
+    return {os.path.join(place, name) for place in ("/", ".") for name in os.listdir(place) if os.path.isfile(os.path.join(place, name))}
+
+
 def cores():
     resource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)
     with Workspace() as ws:
-        before = set(os.listdir("/")) | set(os.listdir("."))
+        before = files_at_hand()
         done = ws.python(CRASH % 99)
         check("D10: a hundred crashes: no core anywhere, and a limit of 0 that is hard", done.stdout.split(b"\n")[:2] == [b"(0, 0)", b"[]"] and
-              set(os.listdir("/")) | set(os.listdir(".")) == before, done)
+              files_at_hand() <= before, done)
         with open("/proc/sys/kernel/core_pattern", encoding="utf-8") as f:
             pattern = f.read().strip()
         if not has_layers() or pattern[:1] in "/|" or resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
