@@ -194,12 +194,22 @@ class Daemon:
             c.close()
 
 
+def own_groups():
+    """The directories of the control groups that this process is in, of every hierarchy: what it starts makes groups below them."""
+    with open("/proc/self/cgroup", encoding="utf-8") as f:
+        lines = [line.rstrip("\n").split(":", 2) for line in f]
+    places = [(name, own) for _, names, own in lines for name in ({"": ("unified", "")}.get(names) or (names.removeprefix("name="),))]
+    found = {os.path.normpath("/sys/fs/cgroup/%s/%s" % place) for place in places}
+    return sorted(path for path in found if os.path.isdir(path))
+
+
 def groups_of(ids):
-    """Control groups that carry one of these sandboxes' ids."""
-    found = []
-    for top, dirs, _ in os.walk("/sys/fs/cgroup"):
-        found += [os.path.join(top, d) for d in dirs if any(box in d for box in ids)]
-        dirs[:] = [d for d in dirs if d.startswith("carrel") or top.count("/") < 4]
+    """Control groups that carry one of these sandboxes' ids: below the root of each hierarchy, and below those that this test runs in."""
+    found = set()
+    for root in ("/sys/fs/cgroup", *own_groups()):
+        for top, dirs, _ in os.walk(root):
+            found |= {os.path.join(top, d) for d in dirs if any(box in d for box in ids)}
+            dirs[:] = [d for d in dirs if d.startswith("carrel") or (root == "/sys/fs/cgroup" and top.count("/") < 4)]
     return sorted(found)
 
 
