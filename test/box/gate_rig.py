@@ -22,12 +22,14 @@ A, AAAA, TXT, ANY = 1, 28, 16, 255
 
 
 def enter():
-    """Into a network namespace where lo is up and every port is ours."""
+    """Into a network namespace where lo is up and every port is ours, on a host whose name is no question: programs ask for their own, and for others in its domain."""
     if not os.environ.get("CARREL_GATE_RIG"):
-        flags = ["-n"] if ROOT else ["-rn"]
-        os.environ["CARREL_GATE_RIG"] = "1"
+        flags = ["-nu"] if ROOT else ["-rnu"]
+        os.environ["CARREL_GATE_RIG"] = os.readlink("/proc/self/ns/uts")
         os.execvp("unshare", ["unshare", *flags, "--", sys.executable, *sys.argv])
     import fcntl
+    if os.environ["CARREL_GATE_RIG"] != os.readlink("/proc/self/ns/uts"):      # the host's own keeps its name
+        socket.sethostname("localhost")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         fcntl.ioctl(s, 0x8914, struct.pack("16sH14x", b"lo", 0x1 | 0x40))
 
