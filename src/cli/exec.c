@@ -178,6 +178,8 @@ run_live(struct executing *x)
         carrel_exec_free(o.x);
         if (result == LIVE_READER_GONE)
                 return STATUS_READER_GONE;
+        if (result == LIVE_UNWRITTEN)
+                return 125;
         return result == LIVE_FAILED ? ask_failed(&x->ask, NULL, &e) : status;
 }
 

@@ -228,6 +228,14 @@ json_findings(struct json_writer *w, const struct findings *findings)
 }
 
 int
+print_unwritten(int sys)
+{
+        (void)fprintf(stderr, "carrel: standard output could not be written%s%s\nNext: free some disk space, or write elsewhere.\n",
+                      sys != 0 ? ": " : "", sys != 0 ? strerror(sys) : "");
+        return 125;
+}
+
+int
 json_print(struct json_writer *w, FILE *out)
 {
         int status = 0;

@@ -45,6 +45,9 @@ void json_error(struct json_writer *w, const struct error *e);
 /* The members "errors" and "warnings" of an open map. */
 void json_findings(struct json_writer *w, const struct findings *findings);
 
+/* Says on standard error that standard output could not be written, and why where `sys` is not 0. Answers 125. */
+int print_unwritten(int sys);
+
 /* Prints what is in the writer and a line end, and ends it. Answers 0, or 125 where memory or the stream failed. */
 int json_print(struct json_writer *w, FILE *out);
 

@@ -250,6 +250,8 @@ follow(struct live *l, struct carrel_error *e)
         for (;;) {
                 if (take_output(l, e) < 0)
                         return LIVE_FAILED;
+                if (l->out.error != 0)
+                        return LIVE_UNWRITTEN;
                 if (l->is_over && !is_busy(l))
                         return carrel_exec_end(l->o->x) ? LIVE_ENDED : LIVE_STOPPED;
                 if (l->is_stopped && !l->is_over)
@@ -275,6 +277,8 @@ live_follow(const struct live_options *o, struct carrel_error *e)
                 terminal_raw(&l.mode, STDIN_FILENO);
         result = follow(&l, e);
         terminal_restore(&l.mode);
+        if (result == LIVE_UNWRITTEN)
+                print_unwritten(l.out.error);
         sink_fini(&l.out);
         sink_fini(&l.err);
         return result;

@@ -23,6 +23,7 @@ enum live_result {
         LIVE_ENDED,                    /* carrel_exec_end() says how */
         LIVE_STOPPED,                  /* offsets reached, or watching was ended */
         LIVE_READER_GONE,              /* of standard output */
+        LIVE_UNWRITTEN,                /* standard output could not be written for another reason, which was said on standard error */
 };
 
 /* Signals are kept for live_follow() from here on: call it before the exec is started. 0 or -1. */

@@ -8,8 +8,12 @@
  */
 #include "cli/commands.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "cli/finding_print.h"
 #include "text/nearest.h"
 
 #define FIND_OPTIONS \
@@ -303,14 +307,28 @@ cmd_version(int argc, char **argv)
         return 0;
 }
 
+/*
+ * Where the caller closed a standard stream, the next descriptor that is opened would take its number: a daemon's answers would be the
+ * command's input, and its output the daemon's calls. Something stands there instead that can be neither read nor written, as before.
+ */
+static int
+hold_streams(void)
+{
+        static const int modes[] = { O_WRONLY, O_RDONLY, O_RDONLY };
+
+        for (int fd = 0; fd < 3; fd++)
+                if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", modes[fd]) != fd)    /* lint: it is there for good */
+                        return -1;
+        return 0;
+}
+
 /* What was printed must have arrived; both are asked, because C libraries differ in which of them remembers. */
 static int
 printed(int status)
 {
         if (fflush(stdout) == 0 && !ferror(stdout))
                 return status;
-        (void)fputs("carrel: standard output could not be written\nNext: free some disk space, or write elsewhere.\n", stderr);
-        return 125;
+        return print_unwritten(0);
 }
 
 static int
@@ -339,5 +357,7 @@ dispatch(int argc, char **argv)
 int
 main(int argc, char **argv)
 {
+        if (hold_streams() < 0)
+                return 125;
         return printed(dispatch(argc, argv));
 }

@@ -84,6 +84,8 @@ show(const struct showing *s, const struct carrel_exec_info *info)
         (void)carrel_exec_detach(o.x, NULL);   /* a watcher who leaves ends nothing */
         if (result == LIVE_READER_GONE)
                 return STATUS_READER_GONE;
+        if (result == LIVE_UNWRITTEN)
+                return 125;
         return result == LIVE_FAILED ? ask_failed(&s->ask, NULL, &e) : status;
 }
 

@@ -6,6 +6,7 @@
  * before any foreign text is read; then manifest, verdict, plan, command. The exit status is the command's own.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,6 +239,8 @@ cmd_run(int argc, char **argv)
                 else
                         print_ending(&w, &result);
                 status = outcome_status(&result.outcome);
+                if (result.out_error != 0 && print_unwritten(result.out_error) != 0 && (status == 0 || status == 128 + SIGPIPE))
+                        status = 125;          /* of itself the command ended well, but not all that it said has arrived */
                 run_result_fini(&result);
         }
         run_way_fini(&w);

@@ -95,6 +95,8 @@ put_some(struct sink *s, const char *bytes, size_t len)
 
         if (put >= 0 || errno == EAGAIN || errno == EINTR)
                 return put < 0 ? 0 : put;
+        if (errno != EPIPE && errno != ECONNRESET && errno != EBADF && (errno != EIO || s->kind == SINK_FILE))    /* a terminal that is gone answers EIO */
+                s->error = errno;
         s->is_gone = true;
         return -1;
 }

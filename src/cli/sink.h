@@ -17,6 +17,7 @@ struct sink {
         int fd;
         bool owns_fd, escapes, is_gone;
         enum sink_kind kind;
+        int error;                             /* errno, where bytes were lost although no reader went away: a full disk */
         struct visible visible;
         const char *at;  size_t left;          /* the caller's bytes that are still to go */
         size_t start, end;                     /* of `shown` */
@@ -38,7 +39,7 @@ bool sink_is_busy(const struct sink *s);
 /* What to wait for; fd -1 when there is nothing to write. */
 struct pollfd sink_poll(const struct sink *s);
 
-/* Writes what can be written now. -1: the reader is gone; all later bytes go nowhere. */
+/* Writes what can be written now. -1: the reader is gone, or `error` says what else; all later bytes go nowhere. */
 int sink_write(struct sink *s);
 
 #endif

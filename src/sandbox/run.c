@@ -89,6 +89,7 @@ collect(struct session *s, struct run_result *ret)
         ret->out = s->out.captured;
         ret->out_len = s->out.captured_len;
         ret->out_dropped = s->out.dropped;
+        ret->out_error = s->out.error;
         ret->err = s->err.captured;
         ret->err_len = s->err.captured_len;
         ret->err_dropped = s->err.dropped;

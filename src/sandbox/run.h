@@ -54,6 +54,7 @@ struct run_result {
         char *out, *err;               /* captured; owned by the result */
         size_t out_len, err_len;
         uint64_t out_dropped, err_dropped;
+        int out_error;                 /* errno, where standard output could not be written for another reason than its reader; else 0 */
         struct hold_denial *denials;  size_t denial_count;     /* the last that were refused a way out; owned by the result */
 };
 

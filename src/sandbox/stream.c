@@ -160,6 +160,8 @@ fill(struct stream *s)
 static int
 reader_is_gone(struct stream *s)
 {
+        if (errno != EPIPE && errno != ECONNRESET && errno != EBADF && (errno != EIO || s->sink == STREAM_FILE))   /* a terminal that is gone answers EIO */
+                s->error = errno;
         close_from(s);
         close_to(s);
         s->start = s->end = 0;

@@ -32,6 +32,7 @@ struct stream {
         struct visible visible;
         char *buffer;                  /* STREAM_BUFFER bytes, taken at the first use */
         size_t start, end;
+        int error;                     /* errno, where bytes were lost although no reader went away: a full disk */
         uint64_t bytes, dropped;       /* read from the source, and how much of that went nowhere */
         uint64_t *budget;              /* bytes that may still pass, shared between streams; NULL: no end */
         char *captured;                /* STREAM_CAPTURE */
@@ -50,7 +51,7 @@ void stream_init_capture(struct stream *s, int from, size_t max);
 /* Sets up at most two entries for poll(2); gives their number. */
 size_t stream_poll(const struct stream *s, struct pollfd *fds);
 
-/* Does what poll said is possible. 0, or -1 when the reader is gone (the source is closed then). */
+/* Does what poll said is possible. 0, or -1 when the reader is gone, or `error` says what else (the source is closed then). */
 int stream_move(struct stream *s, const struct pollfd *fds, size_t count);
 
 /* Is everything that came also gone? */

@@ -197,6 +197,7 @@ a_reader_that_is_gone_closes_the_source(void **state)
                 if (turns(&s) != -1)
                         fail_msg("%s: nobody noticed", sinks[i].what);
                 assert_true(stream_is_over(&s));
+                assert_int_equal(s.error, 0);
                 assert_int_equal(write(from.in, "x", 1), -1);
                 assert_int_equal(errno, EPIPE);
                 stream_fini(&s);
@@ -204,6 +205,25 @@ a_reader_that_is_gone_closes_the_source(void **state)
                 ends_close(&from);
                 ends_close(&to);
         }
+}
+
+/* That nobody reads is the caller's wish; that a disk is full he has to be told. */
+static void
+what_cannot_be_written_is_told(void **state)
+{
+        struct ends from = pipe_open();
+        int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+        struct stream s;
+
+        (void)state;
+        assert_true(full >= 0);
+        stream_init(&s, from.out, full);
+        put(from.in, "abc", 3);
+        assert_int_equal(turns(&s), -1);
+        assert_int_equal(s.error, ENOSPC);
+        stream_fini(&s);
+        (void)close(full);
+        ends_close(&from);
 }
 
 /* -- budget and capture ----------------------------------------------------------------------------------------- */
@@ -374,6 +394,7 @@ main(void)
                 cmocka_unit_test(every_sink_gets_every_byte),
                 cmocka_unit_test(a_slow_reader_never_blocks),
                 cmocka_unit_test(a_reader_that_is_gone_closes_the_source),
+                cmocka_unit_test(what_cannot_be_written_is_told),
                 cmocka_unit_test(the_budget_is_shared_and_the_rest_counted),
                 cmocka_unit_test(a_capture_keeps_so_much_and_counts_the_rest),
                 cmocka_unit_test(control_bytes_become_visible_however_they_are_cut),

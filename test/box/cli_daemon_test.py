@@ -339,11 +339,26 @@ def readers(sh, box):
     child.stdout.close()
     check("a reader that goes ends the command: 141", child.wait(ALWAYS) == 141, child.returncode)
     until("its tree is gone", lambda: tree_is_gone("gone-%d" % os.getpid()))
-    child = sh.start("exec", box, "--", "sh", "-c", "head -c 1M /dev/zero; exec sleep 600")
+    with Workspace() as ws, open("/dev/full", "wb") as full:
+        for words in (("exec", box, "--", "seq", "30000"), ("exec", box, "--", "echo", "one line"), ("run", "-w", ws.path, "--", "seq", "10000"), ("run", "-w", ws.path, "--", "seq", "1000000")):
+            done = sh(*words, stdout=full)
+            check("carrel %s says that its output did not arrive" % " ".join(words[:1] + words[-2:]), done.returncode == 125 and b"No space left" in done.stderr and b"Next: " in done.stderr, done)
+        done = sh("run", "-w", ws.path, "--", "sh", "-c", "echo lost; exit 7", stdout=full)
+        check("a status of the command's own goes before that", done.returncode == 7 and b"No space left" in done.stderr, done)
+    child = sh.start("exec", box, "--", "sh", "-c", "trap '' INT; head -c 1M /dev/zero; exec sleep 600")     # else the first one may end it before it has said much: 130
     until("it has begun", lambda: select.select([child.stdout], [], [], 0)[0])
     interrupt(child)
     check("signals are heard while a reader does not read", child.wait(ALWAYS) == 137, child.returncode)
     child.stdout.close()
+
+
+def closed_streams(sh, box):
+    """A stream that the caller closed is not the next descriptor that is opened: what the daemon says is nobody's input."""
+    for closing, words, wanted in (("<&-", "exec %s -- cat", b""), ("<&-", "exec %s -- echo in", b"in\n"), (">&-", "exec %s -- echo out", b""), ("2>&-", "exec %s -- sh -c 'echo e >&2; echo o'", b"o\n"),
+                                   ("<&- 2>&-", "exec %s -- echo both", b"both\n"), ("<&- 2>&-", "cp %s:no-such -", b""), ("<&- >&- 2>&-", "ps %s", b"")):
+        done = subprocess.run(["sh", "-c", '"$0" %s %s' % (words % box, closing), CARREL], env=sh.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ALWAYS, check=False)
+        status = 127 if words.startswith("cp") else 125 if words.startswith("ps") else 0
+        check("carrel %s %s: nothing strange is read or written" % (words % "ID", closing), done.returncode == status and done.stdout == wanted and done.stderr == b"", said(done))
 
 
 # -- signals, terminals, deaths ------------------------------------------------------------------------------------------
@@ -460,7 +475,7 @@ def main():
         mistakes(sh)
         manifests(sh)
         box = sh.create("--name", "two")
-        for part in (events, control_bytes, every_byte, readers, signals, terminal, much, keeper_dies):
+        for part in (events, control_bytes, every_byte, readers, closed_streams, signals, terminal, much, keeper_dies):
             part(sh, box)
         library(sh)
     end()
