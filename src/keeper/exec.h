@@ -13,9 +13,6 @@
 
 #define BOX_NO_LIMIT UINT64_MAX
 
-/* What limits.timeout_ms is where nobody wrote it (AIP-36). */
-enum { EXEC_DEFAULT_TIMEOUT_MS = 30000 };
-
 struct exec_request {
         struct wire_box_exec box;      /* exec: chosen when it is sent */
         uint32_t flags;                /* enum wire_exec_flag */

@@ -194,9 +194,9 @@ exec_send(struct sandbox *s, struct exec_request *r, int *ret_channel, struct er
 static uint64_t
 manifest_timeout(const struct sandbox *s, bool stays)
 {
-        const struct spec *spec = s->prepared->spec;
+        const struct spec_limits *limits = &s->prepared->spec->limits;
 
-        return stays && spec->limits.timeout_ms == EXEC_DEFAULT_TIMEOUT_MS ? BOX_NO_LIMIT : spec->limits.timeout_ms;
+        return stays && !limits->is_timeout_given ? BOX_NO_LIMIT : limits->timeout_ms;
 }
 
 /* All of them or none: a command that lost its last words is another command. */

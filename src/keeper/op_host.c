@@ -133,13 +133,14 @@ static void
 say_limit(struct words *w, const char *fmt_name, uint64_t value, const char *unit)
 {
         if (value != SPEC_UNSET)
-                say(w, "- %s: %llu %s.\n", fmt_name, (unsigned long long)value, unit);
+                say(w, "- %s: %llu%s%s.\n", fmt_name, (unsigned long long)value, *unit != '\0' ? " " : "", unit);
 }
 
 static void
 say_limits(struct words *w, const struct spec_limits *l)
 {
-        say_limit(w, "A command is killed, with everything it started, after", l->timeout_ms, "ms unless it asks for less");
+        say_limit(w, "A command is killed, with everything it started, after", l->timeout_ms,
+                  l->is_timeout_given ? "ms unless it asks for less" : "ms unless it asks for less; one in the background only when it asks");
         say_limit(w, "CPU time of one command, at most", l->cpu_ms, "ms");
         say_limit(w, "Memory of the whole sandbox, at most", l->memory_mb, "MiB");
         say_limit(w, "Processes and threads at once, at most", l->pids, "");

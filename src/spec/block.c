@@ -152,6 +152,7 @@ spec_read(struct arena *arena, const struct manifest *m, struct spec **ret, stru
                 return fail(e, ERROR_NO_MEMORY, "no memory for the sandbox block");
         spec_init(spec, m);
         block_read(&j, m->block, spec);
+        limits_remember(node_find(m->block, "limits"), &spec->limits);
         if (m->runner)
                 limits_narrow(&j, m->runner, &spec->limits);
         if (findings_verdict(findings, e) < 0)

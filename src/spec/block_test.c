@@ -594,6 +594,44 @@ the_smaller_of_two_limits_applies(void **state)
         }
 }
 
+/* The default does not end what runs in the background; the same number, written, does. */
+static void
+a_default_is_told_from_what_was_written(void **state)
+{
+        static const struct { const char *yaml; bool is_given; } cases[] = {
+                { LOCAL(""), false },
+                { LOCAL("limits: {}"), false },
+                { LOCAL("limits: {memory_mb: 64}"), false },
+                { LOCAL("limits: {timeout_ms: 30000}"), true },
+                { LOCAL("limits: {timeoutMs: 30000}"), true },
+        };
+        static const struct { const char *runner; bool is_given; } runners[] = { { "{engine: subprocess}", false }, { "{limits: {timeout_ms: 30000}}", true } };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct reading r;
+
+                read_block(&r, cases[i].yaml, MANIFEST_BLOCK, MANIFEST_YAML);
+                assert_int_equal(r.result, 0);
+                if (r.spec->limits.is_timeout_given != cases[i].is_given || r.spec->limits.timeout_ms != 30000)
+                        fail_msg("%s", cases[i].yaml);
+                arena_fini(&r.arena);
+        }
+        for (size_t i = 0; i < sizeof runners / sizeof runners[0]; i++) {
+                static const char block[] = LOCAL("limits: {memory_mb: 64}");
+                struct manifest m = { .kind = MANIFEST_PARENT, .syntax = MANIFEST_YAML, .block_path = "sandbox/inline" };
+                struct reading r = { 0 };
+
+                arena_init(&r.arena, ARENA_LIMIT);
+                findings_init(&r.findings, &r.arena);
+                assert_int_equal(yaml_read(&r.arena, block, sizeof block - 1, 1, &text_limits_manifest, &m.block, &r.e), 0);
+                assert_int_equal(yaml_read(&r.arena, runners[i].runner, strlen(runners[i].runner), 1, &text_limits_manifest, &m.runner, &r.e), 0);
+                assert_int_equal(spec_read(&r.arena, &m, &r.spec, &r.findings, &r.e), 0);
+                assert_int_equal(r.spec->limits.is_timeout_given, runners[i].is_given);
+                arena_fini(&r.arena);
+        }
+}
+
 static void
 a_small_arena_is_an_error_not_a_crash(void **state)
 {
@@ -636,6 +674,7 @@ main(void)
                 cmocka_unit_test(a_fault_names_its_place_and_a_cure),
                 cmocka_unit_test(no_word_repeats_a_credential),
                 cmocka_unit_test(the_smaller_of_two_limits_applies),
+                cmocka_unit_test(a_default_is_told_from_what_was_written),
                 cmocka_unit_test(a_small_arena_is_an_error_not_a_crash),
         };
 

@@ -11,7 +11,8 @@ enum { TASKS_MAX = 4194304, FILES_MAX = 1048576, CPUS_MAX = 4096 };
 static const struct field limits_rows[] = {
         { .name = "timeout_ms", .camel = "timeoutMs", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, timeout_ms),
           .min = 1, .max = FIELD_INTEGER_MAX, .fallback = 30000,
-          .help = "Longest time one command may run, milliseconds; then its whole process tree is killed." },
+          .help = "Longest time one command may run, milliseconds; then its whole process tree is killed. "
+                  "The default is not for commands that a living sandbox runs in the background." },
         { .name = "memory_mb", .camel = "memoryMb", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, memory_mb),
           .min = 1, .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET,
           .help = "Memory of the whole sandbox, MiB; a hard cap." },
@@ -51,6 +52,14 @@ static const struct field carrel_limits_rows[] = {
 
 const struct field_set carrel_limits_set = { FIELD_SET(carrel_limits_rows), .code = ERROR_SCHEMA_INVALID };
 
+void
+limits_remember(const struct node *limits, struct spec_limits *ret)
+{
+        const struct field *row = &limits_rows[0];
+
+        ret->is_timeout_given = node_find(limits, row->name) || node_find(limits, row->camel);
+}
+
 static void
 narrow(uint64_t *limit, uint64_t other)
 {
@@ -71,6 +80,7 @@ limits_narrow(struct judge *j, const struct node *runner, struct spec_limits *li
         fields_default(&limits_set, &read);
         read.timeout_ms = SPEC_UNSET;
         (void)fields_read(j, &runner_set, theirs, &at, &read);
+        limits->is_timeout_given = limits->is_timeout_given || read.timeout_ms != SPEC_UNSET;
         narrow(&limits->timeout_ms, read.timeout_ms);
         narrow(&limits->memory_mb, read.memory_mb);
         narrow(&limits->cpu_ms, read.cpu_ms);

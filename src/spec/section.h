@@ -16,6 +16,9 @@ extern const struct field_set block_set;
 /* base is struct spec_limits for all three. */
 extern const struct field_set limits_set, carrel_limits_set, egress_caps_set, carrel_egress_set;
 /* Takes the smaller of each limit from an AIP-17 runner block; a bad one is an error, never ignored. */
+/* What the numbers do not tell: which of them somebody wrote. */
+void limits_remember(const struct node *limits, struct spec_limits *ret);
+
 void limits_narrow(struct judge *j, const struct node *runner, struct spec_limits *limits);
 
 /* base is struct spec for the rest. */

@@ -727,7 +727,12 @@ def words():
         def instructions():
             id = c.call("create", manifest=manifest(limits={"timeout_ms": 1234, "memory_mb": 64}), ports=[8080])["id"]
             text = c.call("instructions", id=id)["text"]
-            return ["%r is not in it" % word for word in ("1234", "64", "8080", "no network") if word not in text] + wrong(status=(status(c, id), "pending"))
+            found = ["%r is not in it" % word for word in ("1234", "64 MiB", "8080", "no network", "most: 512.") if word not in text] + wrong(status=(status(c, id), "pending"))
+            # the default does not end what runs in the background; the same number, written, does
+            for limits, is_told in (({}, True), ({"timeout_ms": 30000}, False)):
+                text = c.call("instructions", id=c.call("create", manifest=manifest(limits=limits))["id"])["text"]
+                found += wrong(**{"background, " + str(limits): ("30000 ms unless it asks for less; one in the background only when it asks." in text, is_told)})
+            return found
         attempt("instructions tell what the sandbox allows, and make none", instructions)
 
         def streams():
