@@ -264,13 +264,15 @@ static enum group
 group_of(const struct step *s)
 {
         switch (s->op) {
-        case STEP_BIND:   return *s->text == '.' ? GROUP_PRIVATE : is_below(s->path, "/etc") ? GROUP_ETC_SHOWN : GROUP_PROGRAMS;
-        case STEP_FILE:   return is_below(s->path, "/etc") ? GROUP_ETC_MADE : GROUP_MAX;
+        case STEP_BIND:    return is_below(s->path, "/etc") ? GROUP_ETC_SHOWN : GROUP_PROGRAMS;
+        case STEP_PRIVATE: return GROUP_PRIVATE;
+        case STEP_LINK:    return is_below(s->path, "/var") ? GROUP_PRIVATE : GROUP_MAX;       /* /var/tmp is /tmp */
+        case STEP_FILE:    return is_below(s->path, "/etc") ? GROUP_ETC_MADE : GROUP_MAX;
         case STEP_DEVICE:
-        case STEP_DEVPTS: return GROUP_DEVICES;
+        case STEP_DEVPTS:  return GROUP_DEVICES;
         case STEP_MASK:
-        case STEP_FREEZE: return GROUP_HIDDEN;
-        default:          return GROUP_MAX;
+        case STEP_FREEZE:  return GROUP_HIDDEN;
+        default:           return GROUP_MAX;
         }
 }
 
@@ -288,12 +290,13 @@ reason_of(const struct step *s)
         return s->why;
 }
 
-/* One row for all neighbours that stand there for one reason. */
-static void
+/* One row for all neighbours that stand there for one reason. Says whether there was one. */
+static bool
 print_group(struct sheet *sheet, const struct plan *plan, enum group group)
 {
         char term[TERM_MAX] = "";
         const char *why = NULL;
+        bool has_rows = false;
 
         for (size_t i = 0; i <= plan->step_count; i++) {
                 const struct step *s = i < plan->step_count ? &plan->steps[i] : NULL;
@@ -305,12 +308,14 @@ print_group(struct sheet *sheet, const struct plan *plan, enum group group)
                         const char *cells[] = { term, why, NULL };
 
                         sheet_row(sheet, cells);
+                        has_rows = true;
                         used = 0;
                 }
                 if (s)
                         (void)snprintf(term + used, sizeof term - used, "%s%s", used > 0 ? ", " : "", s->path);
                 why = s ? reason_of(s) : NULL;
         }
+        return has_rows;
 }
 
 static int
@@ -327,7 +332,8 @@ print_box(struct sheet *sheet)
         for (int group = 0; result == 0 && group < GROUP_MAX; group++) {
                 sheet_title(sheet, 2, group_titles[group]);
                 columns(sheet, heads);
-                print_group(sheet, plan, (enum group)group);
+                if (!print_group(sheet, plan, (enum group)group))      /* a step that is named otherwise now would leave a page without it */
+                        result = fail(&e, ERROR_INTERNAL, "no step of the plan stands under \"%s\"", group_titles[group]);
         }
         arena_fini(&arena);
         return result == 0 ? 0 : print_failure(NULL, &e, false);
