@@ -25,6 +25,7 @@
 #include "prepare/host.h"
 #include "prepare/host_file.h"
 #include "prepare/interpreters.h"
+#include "prepare/verdict.h"
 #include "ref/file.h"
 #include "text/tree_pack.h"
 
@@ -35,6 +36,7 @@ struct serving {
         char delete_after_ms[24];
         bool is_json, wants_graph;
         struct arena files;            /* what load() gave the last time */
+        const char *about;             /* the file that an error is about, while it is read */
 };
 
 static int
@@ -104,8 +106,10 @@ load_host(struct serving *s, struct launcher_files *ret, struct error *e)
         if (host_facts_read(facts, e) < 0)
                 return -1;
         real = prepare_planned_ability(facts, true);
+        s->about = s->host_file;
         if (host_file_load(&s->files, s->host_file, &real, true, &file, e) < 0)
                 return s->host_file ? error_wrap(e, "host file %.200s", s->host_file) : -1;
+        s->about = NULL;
         ret->secrets = (struct secret_sources){ file.rules->sources, file.rules->secrets_file, NULL };
         if (interpreters_look(&s->files, file.rules, &runtimes, e) < 0)
                 return -1;
@@ -117,20 +121,22 @@ load_pool(struct serving *s, struct launcher_files *ret, struct error *e)
 {
         struct ref_manifest_file file;
         struct findings findings;
-        struct manifest manifest;
+        struct verdict verdict;
         void *bytes;
 
         if (!s->pool_manifest)
                 return 0;
         findings_init(&findings, &s->files);
+        s->about = s->pool_manifest;
         if (ref_manifest_open(&s->files, s->pool_manifest, &file, e) < 0 ||
-            manifest_read(&s->files, file.bytes, file.len, file.kind, file.syntax, &manifest, &findings, e) < 0)
+            verdict_reach(&s->files, &file, VERDICT_VALIDATE, NULL, &verdict, &findings, e) < 0)
                 return error_wrap(e, "pool manifest %.200s", s->pool_manifest);
-        ret->pool_len = tree_pack_len(manifest.root);
+        s->about = NULL;
+        ret->pool_len = tree_pack_len(verdict.written.root);
         bytes = arena_alloc(&s->files, ret->pool_len);
         if (!bytes)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the pool's manifest");
-        tree_pack(manifest.root, bytes);
+        tree_pack(verdict.written.root, bytes);
         ret->pool = bytes;
         return 0;
 }
@@ -185,7 +191,7 @@ cmd_serve(int argc, char **argv)
                 return print_failure(NULL, &e, s.is_json);
         arena_init(&arena, OPTIONS_ARENA_MAX);
         if (serve(&s, &arena, &status, &e) < 0)
-                status = print_failure(NULL, &e, s.is_json);
+                status = print_failure(e.line > 0 ? s.about : NULL, &e, s.is_json);
         arena_fini(&s.files);
         arena_fini(&arena);
         return status;

@@ -1,10 +1,11 @@
 /*
  * keeper/pool.c - boxes that stand ready for one kind of sandbox.
  *
- * Room: keeper (joining). Touches: the store; boxes through keeper/sandbox.h.
+ * Room: keeper (joining). Touches: the store; boxes through keeper/sandbox.h; standard error.
  * Theory: a ready box is a sandbox without an owner, so a killed keeper's boxes are collected like any other's. It is given away once and never
  * taken back. It is filled again one at a time, after whoever waits has been served.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ struct pool {
         void *manifest;
         size_t manifest_len;
         unsigned char digest[DIGEST_LEN];
+        enum error_code said;          /* why none could be made, as it was last told */
 };
 
 static bool
@@ -115,6 +117,12 @@ pool_hand_over(struct sandbox *s, const struct store_sandbox *row, struct error 
 /* -- filling --------------------------------------------------------------------------------------------------------------- */
 
 static int
+may_run(const struct sandbox *s, struct error *e)
+{
+        return s->prepared->spec->is_read_only ? fail_at(e, ERROR_READ_ONLY, "read_only", NULL, "its manifest says read_only: true, so no command may run") : 0;
+}
+
+static int
 make_one(struct pool *p, struct error *e)
 {
         struct keeper *k = p->keeper;
@@ -128,7 +136,7 @@ make_one(struct pool *p, struct error *e)
         s = registry_add(k, &row, e);
         if (!s)
                 return -1;
-        if (sandbox_judge(s, e) < 0 || s->prepared->spec->is_read_only || store_sandbox_add(k->store, &s->row, e) < 0) {
+        if (sandbox_judge(s, e) < 0 || may_run(s, e) < 0 || store_sandbox_add(k->store, &s->row, e) < 0) {
                 registry_remove(s);
                 return -1;
         }
@@ -136,6 +144,15 @@ make_one(struct pool *p, struct error *e)
         if (sandbox_start(s, e) == 0)
                 return 0;
         return sandbox_stop(s, "failed", e), -1;
+}
+
+/* It is tried again and again; the operator reads it once, and again when it is something else. */
+static void
+say_once(struct pool *p, const struct error *e)
+{
+        if (p->said != e->code)
+                (void)fprintf(stderr, "carrel-keeper: no box of the pool can be made: %s (%s)\n  %s\n", e->message, error_wire_name(e->code), error_hint_text(e));
+        p->said = e->code;
 }
 
 static void
@@ -147,8 +164,14 @@ refill(struct loop_timer *t)
 
         for (const struct sandbox *s = p->keeper->first; s; s = s->next)
                 standing += !s->row.owner && s->state != SANDBOX_STOPPING && s->state != SANDBOX_FAILED;
-        if (!p->keeper->is_stopping && standing < p->size && make_one(p, &e) < 0)
+        if (p->keeper->is_stopping || standing >= p->size)
+                return;
+        if (make_one(p, &e) < 0) {
+                say_once(p, &e);
                 (void)loop_timer_set(p->keeper->loop, &p->timer, loop_now_ms() + RETRY_MS, refill);
+        } else {
+                p->said = ERROR_NONE;
+        }
 }
 
 void

@@ -212,6 +212,26 @@ def bad_words():
     report("words that mean nothing are refused with what to do", wrong)
 
 
+def pool_that_cannot_be():
+    """What the launcher can tell of the pool's manifest it refuses; what only the keeper can, with the host's rules, is said, once."""
+    head, wrong = "---\nschema: sandbox/v1\nconfig: {}\n", []
+    with Folder() as f:
+        manifest = os.path.join(f, "pool.md")
+
+        def write(text):
+            with open(manifest, "w", encoding="utf-8") as file:
+                file.write(head + text + "---\n")
+
+        write("provider: local\nlimit: {}\n")
+        done = serve("--state", os.path.join(f, "s"), "--pool", "1", "--pool-manifest", manifest)
+        wrong += refusal(done, "sandbox_schema_invalid", 126) + ([] if manifest + ":5:1: " in done.stderr else [done.stderr])
+        for text, told in (("provider: elsewhere\n", "elsewhere"), ("provider: local\nread_only: true\n", "read_only")):
+            write(text)
+            with Daemon("--pool", "1", "--pool-manifest", manifest) as d:
+                until("the pool's manifest is said to be no good", lambda d=d, told=told: "no box of the pool can be made" in d.log_text() and told in d.log_text())
+    report("a pool whose boxes cannot be made is told to the operator", wrong)
+
+
 def activated(d, kinds):
     """Starts `d` as a service manager would: listening sockets from 3 on. Gives the paths."""
     made = []
@@ -430,7 +450,7 @@ def main():
     if not is_whole():
         print("1..0 # SKIP this carrel was built without its daemon")
         return
-    for test in (bad_words, odd_states, graph, unit_files, start_and_stop, lets_go_of_standard_error, keeps_its_port, permissions, second, stale, activation, notify, json_lines,
+    for test in (bad_words, pool_that_cannot_be, odd_states, graph, unit_files, start_and_stop, lets_go_of_standard_error, keeps_its_port, permissions, second, stale, activation, notify, json_lines,
                  one_dies, gate_dies, launcher_dies, hang_up, rungs,
                  state_is_not_shown):
         try:
