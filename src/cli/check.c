@@ -135,7 +135,7 @@ load_host(struct arena *arena, const struct checking *c, struct host_file *ret, 
 /* From resolve on, the host has a say: its rules, and the directory that references start from. */
 static int
 check_with_host(struct arena *arena, const struct checking *c, const struct ref_manifest_file *file, const char *workspace,
-                int *ret_status, struct error *e)
+                int *ret_status, const char **ret_about, struct error *e)
 {
         scoped_fd int dir = open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
         struct ref_places places;
@@ -144,8 +144,10 @@ check_with_host(struct arena *arena, const struct checking *c, const struct ref_
 
         if (dir < 0)
                 return fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, errno, "the workspace \"%.200s\" cannot be opened", workspace);
-        if (load_host(arena, c, &rules, e) < 0)
-                return c->host_name ? error_wrap(e, "host file %.200s", c->host_name) : -1;
+        if (load_host(arena, c, &rules, e) < 0) {
+                *ret_about = c->host_name;
+                return -1;
+        }
         places = (struct ref_places){ .workspace = dir, .host = rules.tree };
         host = (struct verdict_host){ rules.rules, ref_places_reader(&places), (int64_t)time(NULL) };
         *ret_status = judge_and_print(arena, c, file, &host, e);
@@ -154,7 +156,7 @@ check_with_host(struct arena *arena, const struct checking *c, const struct ref_
 
 /* Up to validate nothing is opened but the manifest itself (AIP-36 rule 5). */
 static int
-check(struct arena *arena, const struct checking *c, int *ret_status, struct error *e)
+check(struct arena *arena, const struct checking *c, int *ret_status, const char **ret_about, struct error *e)
 {
         const char *workspace = workspace_of(arena, c);
         struct ref_manifest_file file;
@@ -164,7 +166,7 @@ check(struct arena *arena, const struct checking *c, int *ret_status, struct err
         if ((c->file ? ref_manifest_open(arena, c->file, &file, e) : ref_manifest_find(arena, workspace, &file, e)) < 0)
                 return -1;
         if (c->stage >= VERDICT_RESOLVE)
-                return check_with_host(arena, c, &file, workspace, ret_status, e);
+                return check_with_host(arena, c, &file, workspace, ret_status, ret_about, e);
         *ret_status = judge_and_print(arena, c, &file, NULL, e);
         return 0;
 }
@@ -173,6 +175,7 @@ int
 cmd_check(int argc, char **argv)
 {
         struct checking c = { .file = NULL };
+        const char *about;             /* the file that an error is about */
         struct arena arena;
         struct error e;
         int status = 0;
@@ -180,8 +183,9 @@ cmd_check(int argc, char **argv)
         if (read_arguments(argc, argv, &c, &e) < 0)
                 return print_failure(NULL, &e, c.is_json);
         arena_init(&arena, CHECK_ARENA_MAX);
-        if (check(&arena, &c, &status, &e) < 0)
-                status = print_failure(c.file, &e, c.is_json);
+        about = c.file;
+        if (check(&arena, &c, &status, &about, &e) < 0)
+                status = print_failure(about, &e, c.is_json);
         arena_fini(&arena);
         return status;
 }

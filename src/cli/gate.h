@@ -34,7 +34,7 @@ struct gate_list {
  * host (`host_file`, NULL: those of a machine without one) whether each may be asked for. Everything lives in `arena`.
  * Errors: those of reading, ERROR_EGRESS_INVALID, ERROR_EGRESS_NOT_PERMITTED, ERROR_SCHEMA_INVALID, ERROR_QUOTA_EXCEEDED.
  */
-int gate_list_read(struct arena *arena, const char *file, const char *host_file, struct gate_list *ret, struct error *e);
+int gate_list_read(struct arena *arena, const char *file, const char *host_file, struct gate_list *ret, const char **ret_about, struct error *e);
 
 /* -- the run (gate_run.c) -------------------------------------------------------------------------------------------- */
 

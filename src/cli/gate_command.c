@@ -15,6 +15,7 @@
 #include "cli/options.h"
 #include "egress/address.h"
 #include "egress/admit.h"
+#include "policy/host_rules.h"
 #include "sandbox/caps.h"
 #include "text/json.h"
 
@@ -29,14 +30,31 @@ struct asked {
 };
 
 static int
+wrong_option(struct error *e, const char *option, const char *text, const char *what)
+{
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, option, NULL, "%s: \"%.100s\" %s", option, text, what);
+        error_hint(e, "`carrel gate --help` shows every option.");
+        return -1;
+}
+
+static int
 check_networks(const struct asked *a, struct error *e)
 {
         for (size_t i = 0; i < a->networks.count; i++) {
                 struct egress_network network;
 
                 if (!egress_network_read(a->networks.items[i], &network))
-                        return fail(e, ERROR_INVALID_ARGUMENT, "--private-network \"%.100s\" is no network: for example 10.0.0.0/8 or fd00::/8", a->networks.items[i]);
+                        return wrong_option(e, "--private-network", a->networks.items[i], "is no network: for example 10.0.0.0/8 or fd00::/8");
         }
+        return 0;
+}
+
+static int
+check_resolvers(const struct asked *a, struct error *e)
+{
+        for (size_t i = 0; i < a->resolvers.count; i++)
+                if (!host_resolver_check(a->resolvers.items[i]))
+                        return wrong_option(e, "--resolver", a->resolvers.items[i], "is no address and port: for example 192.0.2.1:53 or [2001:db8::1]:53");
         return 0;
 }
 
@@ -60,15 +78,16 @@ add_networks(struct arena *arena, const struct asked *a, struct gate_list *list,
 static int
 read_number(const char *option, const char *text, uint64_t max, uint64_t *ret, struct error *e)
 {
-        char *end;
+        char allowed[64], *end;
         unsigned long long n;
 
         *ret = 0;
         if (!text)
                 return 0;
+        (void)snprintf(allowed, sizeof allowed, "is no number from 1 to %llu", (unsigned long long)max);
         n = strtoull(text, &end, 10);
         if (text[0] < '1' || text[0] > '9' || *end != '\0' || n > max)
-                return fail(e, ERROR_INVALID_ARGUMENT, "%s \"%.64s\" is no number from 1 to %llu", option, text, (unsigned long long)max);
+                return wrong_option(e, option, text, allowed);
         *ret = n;
         return 0;
 }
@@ -102,18 +121,25 @@ narrow_caps(struct wire_gate_caps *caps, const struct spec_egress_caps *most)
 }
 
 static int
-get_list(struct arena *arena, const struct asked *a, struct gate_list *ret, struct error *e)
+get_list(struct arena *arena, struct asked *a, struct gate_list *ret, struct error *e)
 {
+        struct wire_gate_caps caps = { 0 };
+
         if (!a->policy) {
                 (void)fail(e, ERROR_INVALID_ARGUMENT, "which destinations may be reached is missing: --policy FILE");
                 error_hint(e, "For example: carrel gate --policy SANDBOX.md -- curl https://api.example.com");
                 return -1;
         }
-        if (check_networks(a, e) < 0 || gate_list_read(arena, a->policy, a->host_file, ret, e) < 0)
+        if (check_networks(a, e) < 0 || check_resolvers(a, e) < 0 || read_caps(a, &caps, e) < 0)
                 return -1;
+        a->read = a->policy;
+        if (gate_list_read(arena, a->policy, a->host_file, ret, &a->read, e) < 0)
+                return -1;
+        a->read = NULL;
+        ret->caps = caps;
         if (a->resolvers.count > 0)
                 ret->resolvers = (struct gate_texts){ (const char **)(uintptr_t)a->resolvers.items, a->resolvers.count };
-        if (add_networks(arena, a, ret, e) < 0 || read_caps(a, &ret->caps, e) < 0)
+        if (add_networks(arena, a, ret, e) < 0)
                 return -1;
         narrow_caps(&ret->caps, &ret->caps_max);
         ret->is_routed = a->is_routed;
@@ -257,7 +283,7 @@ check_streams(struct error *e)
 static int
 read_again(void *data, struct gate_list *ret, struct error *e)
 {
-        const struct asked *a = data;
+        struct asked *a = data;
 
         return get_list(a->arena, a, ret, e);
 }
@@ -291,10 +317,8 @@ gate(struct arena *arena, int argc, char **argv, struct asked *a, struct error *
                 error_hint(e, "`carrel help gate` shows how it is used.");
                 return -1;
         }
-        a->read = a->policy;
         if (get_list(arena, a, &list, e) < 0)
                 return -1;
-        a->read = NULL;
         if (explains)
                 return explain(&list, words[0], a->is_json);
         if (check_streams(e) < 0 || ladder_descriptors(e) < 0 || gate_run(&list, &again, argv + rest, &report, e) < 0)

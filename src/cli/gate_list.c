@@ -27,7 +27,7 @@ ends_with(const char *text, const char *end)
 static int
 not_a_list(const struct node *n, struct error *e)
 {
-        (void)fail_at(e, ERROR_SCHEMA_INVALID, "network/egress", "type", "the list of destinations is a %s, and not a list", node_kind_name(n->kind));
+        (void)fail_at(e, ERROR_SCHEMA_INVALID, "network/egress", "type", "the destinations are a list, and this is %s", node_kind_name(n->kind));
         e->line = n->line;
         e->column = n->column;
         return -1;
@@ -114,9 +114,8 @@ read_entries(struct arena *arena, const struct node *list, struct gate_list *ret
         for (size_t i = 0; i < count; i++) {
                 const struct node *n = node_at(list, i);
 
-                if (n->kind != NODE_STRING)
-                        return not_a_list(n, e);
-                if (egress_read(arena, n->text, &ret->entries[i], e) < 0) {
+                if (n->kind != NODE_STRING ? fail_at(e, ERROR_SCHEMA_INVALID, "", "type", "each destination is a string, and this is %s", node_kind_name(n->kind)) < 0
+                                           : egress_read(arena, n->text, &ret->entries[i], e) < 0) {
                         (void)snprintf(e->path, sizeof e->path, "network/egress/%zu", i);
                         e->line = n->line;
                         e->column = n->column;
@@ -165,7 +164,7 @@ write_private(struct arena *arena, const struct host_rules *rules, struct gate_l
 }
 
 int
-gate_list_read(struct arena *arena, const char *file, const char *host_file, struct gate_list *ret, struct error *e)
+gate_list_read(struct arena *arena, const char *file, const char *host_file, struct gate_list *ret, const char **ret_about, struct error *e)
 {
         static const struct host_ability none;
         const struct node *list = NULL;
@@ -174,8 +173,10 @@ gate_list_read(struct arena *arena, const char *file, const char *host_file, str
         *ret = (struct gate_list){ .file = file };
         if (read_tree(arena, file, &list, e) < 0 || read_entries(arena, list, ret, e) < 0)
                 return -1;
+        *ret_about = host_file;
         if (host_file_load(arena, host_file, &none, false, &host, e) < 0)
-                return host_file ? error_wrap(e, "host file %.200s", host_file) : -1;
+                return -1;
+        *ret_about = file;
         ret->resolvers = (struct gate_texts){ (const char **)(uintptr_t)host.rules->resolvers.items, host.rules->resolvers.count };
         ret->networks = (struct gate_texts){ (const char **)(uintptr_t)host.rules->private_networks.items, host.rules->private_networks.count };
         ret->caps_max = host.rules->egress_caps;

@@ -521,6 +521,16 @@ find_provider(struct asking *a)
 {
         const struct host_provider *provider = host_provider_find(&a->rules->providers, a->spec->provider);
 
+        if (!provider && a->rules->providers.count == 0) {
+                struct error e;
+
+                (void)fail_at(&e, ERROR_PROVIDER_UNKNOWN, "provider", NULL, "this host has no provider \"%.64s\": its host file registers none", a->spec->provider);
+                error_hint(&e, "Add to the host file, for example: providers: {local: {isolated: true, mounts: true}}");
+                e.line = a->spec->provider_place.line;
+                e.column = a->spec->provider_place.column;
+                findings_add(a->findings, &e);
+                return -1;
+        }
         if (!provider) {
                 refuse(a, ERROR_PROVIDER_UNKNOWN, "provider", "", a->spec->provider_place,
                        "this host has no provider \"%.64s\"", a->spec->provider);

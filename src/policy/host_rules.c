@@ -12,6 +12,7 @@
 
 #include "egress/address.h"
 #include "spec/section.h"
+#include "text/nearest.h"
 
 enum { NAMES_MAX = 4096 };
 
@@ -151,8 +152,8 @@ read_private_names(struct reading *r, const struct node *n)
 }
 
 /* "192.0.2.1:53" or "[2001:db8::1]:53": an address, since a name would have to be looked up first. */
-static bool
-is_resolver(const char *text)
+bool
+host_resolver_check(const char *text)
 {
         const char *colon = strrchr(text, ':');
         bool is_bracketed = text[0] == '[';
@@ -185,7 +186,7 @@ read_resolvers(struct reading *r, const struct node *n)
         if (read_names(r, n, "resolvers", &r->rules->resolvers) < 0)
                 return -1;
         for (size_t i = 0; i < r->rules->resolvers.count; i++)
-                if (!is_resolver(r->rules->resolvers.items[i]))
+                if (!host_resolver_check(r->rules->resolvers.items[i]))
                         return wrong(r, n, "resolvers", "pattern", "each entry is an address and a port: 192.0.2.1:53 or [2001:db8::1]:53");
         return 0;
 }
@@ -405,10 +406,18 @@ static const struct {
 static int
 read_field(struct reading *r, const struct node *member)
 {
+        struct nearest nearest;
+
         for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
                 if (strcmp(fields[i].name, member->key) == 0)
                         return fields[i].read(r, member);
-        return wrong(r, member, member->key, "unknown_field", "a host file has no such field");
+        (void)wrong(r, member, member->key, "unknown_field", "a host file has no such field");
+        nearest = nearest_begin(member->key);
+        for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+                (void)nearest_try(&nearest, fields[i].name, fields[i].name);
+        if (nearest.found)
+                error_hint(r->e, "Did you mean `%s`?", nearest.found);
+        return -1;
 }
 
 static struct host_rules *

@@ -84,6 +84,9 @@ int host_rules_default(struct arena *arena, const struct host_ability *local, co
 int host_rules_read(struct arena *arena, const struct node *root, const char *principal, struct host_rules **ret,
                     struct error *e);
 
+/* Is it "192.0.2.1:53" or "[2001:db8::1]:53", as `resolvers` has them? */
+bool host_resolver_check(const char *text);
+
 /* Takes away from the provider `id`, if it is registered, what the machine cannot do. */
 void host_rules_bound(struct host_rules *rules, const char *id, const struct host_ability *real);
 
