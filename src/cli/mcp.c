@@ -119,9 +119,9 @@ load_manifest(struct mcp *m, struct error *e)
         if (result < 0)
                 return !m->manifest && e->code == ERROR_NOT_CONFIGURED ? 0 : -1;
         findings_init(&findings, &m->arena);
-        if (manifest_read(&m->arena, file.bytes, file.len, file.kind, file.syntax, &manifest, &findings, e) < 0)
-                return error_wrap(e, "%.200s", file.name);
         m->name = file.name;
+        if (manifest_read(&m->arena, file.bytes, file.len, file.kind, file.syntax, &manifest, &findings, e) < 0)
+                return -1;
         return seal(m, manifest.root, e);
 }
 
@@ -131,13 +131,16 @@ static int
 connect_keeper(const char *state)
 {
         struct sockaddr_un to = { .sun_family = AF_UNIX };
-        int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+        int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0), sys;
 
         if (fd < 0)
                 return -1;
+        errno = ENAMETOOLONG;
         if (snprintf(to.sun_path, sizeof to.sun_path, "%s/keeper.sock", state) < (int)sizeof to.sun_path && connect(fd, (struct sockaddr *)&to, sizeof to) == 0)
                 return fd;
+        sys = errno;
         (void)close(fd);
+        errno = sys;
         return -1;
 }
 
@@ -239,13 +242,18 @@ reach_daemon(struct mcp *m, struct error *e)
         m->daemon_state = m->keeper_fd >= 0 ? state : m->private_state;
         if (m->keeper_fd >= 0)
                 return 0;
+        if ((m->state || getenv("CARREL_STATE")) && errno == EACCES) {
+                (void)fail_sys(e, ERROR_DAEMON_UNREACHABLE, errno, "reaching the daemon in %.200s", state);
+                error_hint(e, "That daemon is another user's: run as that user, or name a state directory of your own with --state DIR.");
+                return -1;
+        }
         if (m->state || getenv("CARREL_STATE")) {
-                (void)fail(e, ERROR_UNAVAILABLE, "no daemon answers at %.200s", state);
-                error_hint(e, "Start one: carrel serve --state %.150s", state);
+                (void)fail_at(e, ERROR_DAEMON_UNREACHABLE, NULL, "not_running", "no daemon answers in %.200s", state);
+                error_hint(e, "Start one with `carrel serve --state %.150s`, and leave it running.", state);
                 return -1;
         }
         if (m->sandbox)
-                return fail(e, ERROR_UNAVAILABLE, "no daemon answers, so there is no sandbox %.64s", m->sandbox);
+                return fail(e, ERROR_DAEMON_UNREACHABLE, "no daemon answers, so there is no sandbox %.64s", m->sandbox);
         return start_daemon(m, e);
 }
 
@@ -376,7 +384,7 @@ cmd_mcp(int argc, char **argv)
         else
                 status = serve(&m, &e);
         if (status < 0)
-                status = print_failure(NULL, &e, false);
+                status = print_failure(e.line > 0 ? m.name : NULL, &e, false);
         arena_fini(&m.arena);
         return status;
 }

@@ -29,6 +29,7 @@
 #include "mcp/mcp.h"
 #include "mcp/server.h"
 #include "text/tree_pack.h"
+#include "text/visible.h"
 
 enum { READ_ROOM = 64 * 1024, STOP_MS = 10000, RETURN_MS = 30000 /* for a daemon that is started again */, RETRY_MS = 50 };
 
@@ -296,10 +297,39 @@ listen_to_input(struct stdio *s, struct error *e)
 
 /* -- the beginning: the sandbox of this agent ----------------------------------------------------------------------------------------- */
 
+/* What a manifest holds may steer a terminal: there it is only shown. */
+static void
+say_visibly(const char *text)
+{
+        char shown[VISIBLE_MAX * (sizeof ((struct error *)NULL)->message + VISIBLE_HELD_MAX)];
+        size_t len = strnlen(text, sizeof ((struct error *)NULL)->message);
+        struct visible v = { .held_len = 0 };
+
+        len = visible_write(&v, text, len, true, shown);
+        (void)fwrite(shown, 1, len, stderr);
+}
+
+/* "carrel mcp: FILE:LINE:COLUMN: sentence", then code and place, then what to do. */
+static void
+say(const char *file, const struct error *e)
+{
+        (void)fputs("carrel mcp: ", stderr);
+        if (file && e->line > 0) {
+                say_visibly(file);
+                (void)fprintf(stderr, ":%u:%u: ", e->line, e->column);
+        }
+        say_visibly(e->message);
+        (void)fprintf(stderr, "\n    %s%s", error_wire_name(e->code), e->path[0] != '\0' ? ", at " : "");
+        say_visibly(e->path);
+        (void)fputs("\n    Next: ", stderr);
+        say_visibly(error_hint_text(e));
+        (void)fputc('\n', stderr);
+}
+
 static void
 give_up(const struct error *e)
 {
-        (void)fprintf(stderr, "carrel mcp: %s\n%s\n", e->message, error_hint_text(e));
+        say(it.options ? it.options->manifest_name : NULL, e);
         it.status = error_exit_status(e->code);
         loop_stop(it.loop);
 }
@@ -499,7 +529,7 @@ mcp_stdio_main(int argc, char **argv)
         (void)sigaction(SIGPIPE, &ignore, NULL);
         arena_init(&arena, 4u << 20);
         if (serve(&it, &o, &arena, &e) < 0) {
-                (void)fprintf(stderr, "carrel mcp: %s\n%s\n", e.message, error_hint_text(&e));
+                say(o.manifest_name, &e);
                 return error_exit_status(e.code);
         }
         mcp_out_flush(&it.out);

@@ -300,6 +300,14 @@ def manifest_is_judged_at_once(d):
             f.write("---\nschema: sandbox/v1\n---\n")
         r = subprocess.run([CARREL, "mcp", "--state", d.state, "-w", folder], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=30, check=False)
     check("a manifest that is wrong is said before any message", r.returncode == 126 and "provider" in r.stderr and r.stdout == "", r)
+    for text, place in (("schema: sandbox/v1\nprovider: local\nconfig: {}\nlimit: {}\n", "SANDBOX.md:5:1: "), ("schema: sandbox/v1\nprovider: [\n", "SANDBOX.md:4:1: "),
+                        ('schema: sandbox/v1\nprovider: local\nconfig: {}\n"\\x1b]0;x\\x07": 1\n', "SANDBOX.md:5:1: ")):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "SANDBOX.md"), "w", encoding="utf-8") as f:
+                f.write("---\n" + text + "---\n")
+            r = subprocess.run([CARREL, "mcp", "--state", d.state, "-w", folder], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=30, check=False)
+        check("with its line and column, what to do, and no byte that steers a terminal: %r" % text[-12:],
+              r.returncode == 126 and place in r.stderr and "Next: " in r.stderr and "\x1b" not in r.stderr and r.stdout == "", r)
 
 
 def owned_sandbox_is_stopped(d):
