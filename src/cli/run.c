@@ -116,7 +116,7 @@ print_json(const struct run_way *w, const struct run_result *r)
 
 /* Endings that are not the command's own are told on standard error, with what to do. */
 static void
-print_ending(const struct run_way *w, const struct run_result *r)
+print_ending(const struct run_way *w, const struct prepare_options *o, const struct run_result *r)
 {
         static const char *const sentences[OUTCOME_MAX] = {
                 [OUTCOME_TIMED_OUT] = "the command ran into limits.timeout_ms; its whole process tree was killed",
@@ -126,7 +126,8 @@ print_ending(const struct run_way *w, const struct run_result *r)
                 [OUTCOME_POLICY_KILLED] = "the disk behind a writable mount was nearly full; the process tree was killed",
                 [OUTCOME_LOST] = "the end of the command was not seen",
         };
-        const char *sentence = sentences[r->outcome.word];
+        bool is_of_the_call = r->outcome.word == OUTCOME_TIMED_OUT && choose_timeout(w, o) < w->p.spec->limits.timeout_ms;
+        const char *sentence = is_of_the_call ? "the command ran into --timeout; its whole process tree was killed" : sentences[r->outcome.word];
         struct error e;
 
         wall_print(r);
@@ -140,7 +141,9 @@ print_ending(const struct run_way *w, const struct run_result *r)
                 return;
         }
         (void)fail(&e, outcome_error(r->outcome.word), "%s", sentence);
-        print_error(stderr, w->file_name, &e);
+        if (is_of_the_call)
+                error_hint(&e, "Give it more with --timeout, or make the command shorter.");
+        print_error(stderr, is_of_the_call ? "carrel" : w->file_name, &e);
 }
 
 static int
@@ -232,12 +235,12 @@ cmd_run(int argc, char **argv)
         } else if (run(&w, &o, &result, &e) < 0) {
                 if (e.code == ERROR_INVALID_ARGUMENT && e.hint[0] == '\0')
                         error_hint(&e, "`carrel run --help` shows an example.");
-                status = print_failure(NULL, &e, o.is_json);   /* of the command, not of the manifest */
+                status = print_failure(e.line > 0 ? w.file_name : NULL, &e, o.is_json);   /* of the command, or of a line of the manifest */
         } else {
                 if (o.is_json)
                         print_json(&w, &result);
                 else
-                        print_ending(&w, &result);
+                        print_ending(&w, &o, &result);
                 status = outcome_status(&result.outcome);
                 if (result.out_error != 0 && print_unwritten(result.out_error) != 0 && (status == 0 || status == 128 + SIGPIPE))
                         status = 125;          /* of itself the command ended well, but not all that it said has arrived */

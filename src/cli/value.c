@@ -23,7 +23,7 @@ static const struct kind {
         [VALUE_EXEC] = { "number of an exec", "what `carrel ps ID` shows: 1, 2 and so on", "1", 1, UINT32_MAX, { NULL } },
         [VALUE_OFFSET] = { "offset", "a number of bytes from 0 on", "4096", 0, INT64_MAX, { NULL } },
         [VALUE_SIGNAL] = { "signal", "a name or a number, as TERM, INT, HUP or 15; without it the whole process tree is killed", "TERM", 1, 64, { NULL } },
-        [VALUE_POOL] = { "number of boxes", "a number from 0 to 1024", "4", 0, 1024, { NULL } },
+        [VALUE_POOL] = { "number of boxes", "a number from 0 to 256", "4", 0, 256, { NULL } },
         [VALUE_MODE] = { "mode of a socket", "an octal number as 0600 or 0660, its owner's rights in it and nobody's to execute", "0660", 0, 0, { NULL } },
         [VALUE_VARIABLE] = { "variable", "NAME=value; the name has letters, digits and _", "LANG=C", 0, 0, { NULL } },
         [VALUE_STAGE] = { "stage", "parse, validate, resolve or authorise", "validate", 0, 0, { "parse", "validate", "resolve", "authorise" } },

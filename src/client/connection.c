@@ -45,6 +45,7 @@ join(const char *directory, const char *name)
         return path;
 }
 
+/* "" where nothing says which. */
 static char *
 default_state(void)
 {
@@ -54,7 +55,9 @@ default_state(void)
                 return join(own, "");
         if (geteuid() == 0)
                 return join("/var/lib/carrel", "");
-        return xdg && *xdg == '/' ? join(xdg, "/carrel") : join(home ? home : "", "/.local/state/carrel");
+        if (xdg && *xdg == '/')
+                return join(xdg, "/carrel");
+        return home && *home == '/' ? join(home, "/.local/state/carrel") : join("", "");
 }
 
 static int
@@ -122,6 +125,12 @@ open_connection(const char *state, struct carrel **ret, struct error *e)
 
         if (!c)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a connection");
+        if (c->state[0] == '\0') {
+                (void)fail(e, ERROR_DAEMON_UNREACHABLE, "nothing says where the daemon's state is: neither --state, CARREL_STATE, XDG_STATE_HOME nor HOME");
+                error_hint(e, "Name it with --state DIR or CARREL_STATE.");
+                carrel_close(c);
+                return -1;
+        }
         if (dial(c->state, &c->socket, e) < 0) {
                 carrel_close(c);
                 return -1;

@@ -329,7 +329,7 @@ did_not_start(const struct carrel_exec *x, const struct wire_exec_failed *failed
                 return -1;
         case WIRE_STAGE_DIRECTORY:
                 (void)fail_sys(e, ERROR_INVALID_ARGUMENT, failed->sys, "entering the working directory inside");
-                error_hint(e, "It must exist inside; the manifest's config.cwd, and a mount that brings it in, say where a command starts.");
+                error_hint(e, "The call's directory (--cwd), or else the manifest's config.cwd, must exist inside; a mount brings it in.");
                 return -1;
         case WIRE_STAGE_TERMINAL:
                 return fail_sys(e, ERROR_BACKEND_FAILED, failed->sys, "opening a terminal inside");

@@ -131,7 +131,7 @@ take_lock(const struct state *s, int *ret, struct error *e)
                 if (pread(fd, text, sizeof text - 1, 0) <= 0)
                         text[0] = '\0';
                 text[strspn(text, "0123456789")] = '\0';
-                (void)fail_at(e, ERROR_STATE_IN_USE, "state", "locked", "another daemon%s%s serves %.200s", *text != '\0' ? ", process " : "", text, s->path);
+                (void)fail_at(e, ERROR_STATE_IN_USE, "state", "locked", "another daemon serves %.200s%s%s", s->path, *text != '\0' ? ": process " : "", text);
                 return -1;
         }
         len = snprintf(text, sizeof text, "%d\n", (int)getpid());

@@ -172,7 +172,9 @@ check_same(const struct store_sandbox *row, const void *digest, size_t len, stru
 {
         if (len == DIGEST_LEN && memcmp(digest, row->digest.bytes, DIGEST_LEN) == 0)
                 return 0;
-        return fail_at(e, ERROR_EXISTS, "key", "key_reused", "this key was used to create another sandbox");
+        (void)fail_at(e, ERROR_EXISTS, "key", "key_reused", "this key was used to create another sandbox");
+        error_hint(e, "%s", STORE_KEY_HINT);
+        return -1;
 }
 
 /* What the call was repeated for has come and gone: a second one is not what its caller meant. */
@@ -303,6 +305,15 @@ begin(struct call *c, struct sandbox *s, struct error *e)
         return state;
 }
 
+static struct sandbox *
+not_ready(const struct keeper *k, struct error *e)
+{
+        (void)fail(e, ERROR_UNAVAILABLE, k->pool ? "no ready box stands in the pool for this" : "this daemon keeps no pool of ready boxes");
+        if (!k->pool)
+                error_hint(e, "Start it with `carrel serve --pool N`, or create a sandbox without claiming one.");
+        return NULL;
+}
+
 static enum call_state
 create_or_claim(struct call *c, bool may_make, struct error *e)
 {
@@ -322,7 +333,7 @@ create_or_claim(struct call *c, bool may_make, struct error *e)
         if (found == 0) {
                 s = take_ready(c, &row, e);
                 if (!s && e->code == ERROR_NONE)
-                        s = may_make ? create(c, &row, e) : ((void)fail(e, ERROR_UNAVAILABLE, "no ready box stands in the pool for this"), NULL);
+                        s = may_make ? create(c, &row, e) : not_ready(c->keeper, e);
                 if (s) {
                         deadline_arm(s);
                         sandbox_touch(s);

@@ -373,8 +373,10 @@ check_beginning(const struct sandbox *s, const struct record *r, const struct wi
                 result = -1;
         if (result == 0) {
                 describe(&q, &asked);
-                if (strcmp(asked.command, l->command) != 0)
+                if (strcmp(asked.command, l->command) != 0) {
                         result = fail_at(e, ERROR_EXISTS, "key", "key_reused", "this key was used for another command, exec %u", l->exec);
+                        error_hint(e, "%s", STORE_KEY_HINT);
+                }
         }
         free(argv);
         return result;

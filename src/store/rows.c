@@ -200,7 +200,11 @@ store_key_find(struct store *s, const char *sandbox, const char *op, const char 
                 return -1;
         if (result == SQLITE_DONE)
                 return 0;
-        return is_same ? 1 : fail_at(e, ERROR_EXISTS, "key", "key_reused", "this key was used for another call");
+        if (is_same)
+                return 1;
+        (void)fail_at(e, ERROR_EXISTS, "key", "key_reused", "this key was used for another call");
+        error_hint(e, "%s", STORE_KEY_HINT);
+        return -1;
 }
 
 int

@@ -22,6 +22,9 @@ enum { STORE_SCHEMA = 2, STORE_HASH_LEN = 32, STORE_BOOT_ID_LEN = 37, STORE_SUM_
        STORE_ENDED_MS = 86400000 };    /* and for how long, by the wall clock */
 #define STORE_NEVER UINT64_MAX
 
+/* What to do where a key is used for two different calls, whichever. */
+#define STORE_KEY_HINT "Use a key of its own for each call; one key is for repeating the same."
+
 /*
  * Locks `directory` (made with mode 0700 if missing; one that others may write to is refused) and opens its state.db, migrating an older
  * schema. Errors: ERROR_STATE_IN_USE (names the holder's pid), ERROR_STATE_UNUSABLE (a newer schema, no database, damaged), ERROR_STORAGE_FULL, ERROR_INTERNAL.

@@ -28,6 +28,7 @@ class Shell:
 
     def __init__(self, daemon):
         self.daemon = daemon
+        self.program = os.open(CARREL, os.O_RDONLY)                       # for who may not look into the directory it is in
         self.env = {**os.environ, "CARREL_STATE": daemon.state}
 
     def __call__(self, *words, timeout=ALWAYS, **more):
@@ -206,6 +207,8 @@ def mistakes(sh):
         (["sotp", box], 125, "did you mean `carrel stop`?"), (["creat"], 125, "did you mean `carrel create`?"), (["rm", box], 125, "did you mean `carrel stop`?"),
         (["help", "docter"], 125, "did you mean `carrel doctor`?"), (["--json", "ls"], 125, "a command comes first"), (["xyzzy"], 125, "`carrel help`"),
         (["create", "--tmeout", "5m"], 125, "Did you mean --timeout?"), (["ls", "--jsn"], 125, "Did you mean --json?"), (["run", "--tiemout=5", "true"], 125, "Did you mean --timeout?"),
+        (["create", "--claim"], 125, "carrel serve --pool N"), (["exec", "--timeout", "300ms", box, "--", "sleep", "60"], 124, "the call's own limit"),
+        (["exec", "--cwd", "/no/such", box, "--", "pwd"], 125, "--cwd"), (["serve", "--pool", "257"], 125, "from 0 to 256"), (["serve", "--state", sh.daemon.state], 125, "process %d" % sh.daemon.child.pid),
         (["docs", "errrors"], 125, "Did you mean errors?"), (["doctor", "--jsn"], 125, "Did you mean --json?"),
     )
     for words, status, sentence in table:
@@ -214,6 +217,13 @@ def mistakes(sh):
         check("carrel %s ends with %d and says why" % (" ".join(shown), status), done.returncode == status and sentence.encode() in done.stderr and
               b"Next: " in done.stderr and done.stdout == b"", said(done))
     sh("stop", box)
+    for words, sentence in ((("ls",), b"neither --state, CARREL_STATE, XDG_STATE_HOME nor HOME"), (("mcp", "--state", sh.daemon.state), b"another user's")):
+        if os.geteuid() != 0:
+            report("carrel %s as somebody else" % words[0], skip="only root can be somebody else")
+            continue
+        done = subprocess.run(["setpriv", "--reuid=1234", "--regid=1234", "--clear-groups", "env", "-i", "/proc/self/fd/%d" % sh.program, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=ALWAYS, check=False, pass_fds=(sh.program,))
+        check("carrel %s without a home, as somebody else, says what is missing" % words[0], done.returncode == 125 and sentence in done.stderr and b"daemon_unreachable" in done.stderr, said(done))
 
 
 def manifests(sh):
