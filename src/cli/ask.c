@@ -221,13 +221,14 @@ print_line(const char *label, const char *text)
         (void)fputc('\n', stdout);
 }
 
-static void
-print_warnings(const struct carrel_sandbox *s)
+void
+print_sandbox_warnings(const struct ask *a, const struct carrel_sandbox *s)
 {
-        for (size_t i = 0; i < s->warning_count; i++) {
+        for (size_t i = 0; i < s->warning_count && !a->is_json; i++) {
                 struct warning warning = { s->warnings[i].code, s->warnings[i].path, s->warnings[i].message, 0, 0, NULL };
 
-                print_warning(stderr, "carrel", &warning);
+                if (!print_is_remark(warning.name))
+                        print_warning(stderr, "carrel", &warning);
         }
 }
 
@@ -262,7 +263,6 @@ print_text(const struct carrel_sandbox *s)
         print_line("metadata", s->metadata);
         if (s->is_read_only)
                 print_line("read only", "yes: no command may run");
-        print_warnings(s);
 }
 
 int

@@ -50,6 +50,9 @@ void json_denials(struct json_writer *w, const char *name, const struct carrel_d
 /* Prints {…} with one sandbox, or its lines for people. Gives the exit status. */
 int print_sandbox(const struct ask *a, const struct carrel_sandbox *s);
 
+/* For people, where it is made or asked about: what its manifest asks for and does not get; no remarks on how the file is written. */
+void print_sandbox_warnings(const struct ask *a, const struct carrel_sandbox *s);
+
 /* "350 ms", "12 s", "5 min", "3 h", "2 d". Into `out` (SPAN_TEXT bytes), which it gives. */
 const char *span_text(uint64_t ms, char *out);
 

@@ -55,7 +55,7 @@ cp_progress(struct copying *c, uint64_t bytes)
         if (now - c->shown_ms < SHOW_EVERY_MS)
                 return;
         c->shown_ms = now;
-        (void)fprintf(stderr, "\r%" PRIu64 " files, %" PRIu64 " MiB ", c->files, c->bytes >> 20);
+        (void)fprintf(stderr, "\r%" PRIu64 " file%s, %" PRIu64 " MiB ", c->files, c->files == 1 ? "" : "s", c->bytes >> 20);
         (void)fflush(stderr);
 }
 

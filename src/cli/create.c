@@ -71,6 +71,8 @@ create(struct creating *c, const struct carrel_config *config)
         } else {
                 status = print_sandbox(&c->ask, s);
         }
+        if (!c->is_quiet)
+                print_sandbox_warnings(&c->ask, s);
         carrel_free(s);
         return ask_close(&c->ask, status);
 }

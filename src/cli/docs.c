@@ -84,7 +84,7 @@ print_statuses(struct sheet *sheet)
                 { "124", "`run`, `exec`: the command ran into limits.timeout_ms or --timeout", NULL },
                 { "125", "a failure of carrel itself, or of how it was called", NULL },
                 { "126", "refused: by the manifest, by the host's rules, or because this machine cannot enforce it", NULL },
-                { "127", "`run`, `exec`: there is no such command inside the sandbox", NULL },
+                { "127", "`run`, `exec`: there is no such command inside the sandbox; `cp`: no such file", NULL },
                 { "128 + N", "`run`, `exec`: signal N ended the command", NULL },
                 { "137", "`run`, `exec`: killed, because of a limit or on request", NULL },
         };

@@ -140,8 +140,8 @@ print_warning(FILE *out, const char *file, const struct warning *w)
 static const char *const remarks[] = { "standalone_field_missing", "standalone_field_inline", "alias_spelling", "bare_block",
                                        "policy_shorthand", "metadata_not_namespaced" };
 
-static bool
-is_remark(const char *name)
+bool
+print_is_remark(const char *name)
 {
         for (size_t i = 0; i < sizeof remarks / sizeof *remarks; i++)
                 if (strcmp(remarks[i], name) == 0)
@@ -153,7 +153,7 @@ void
 print_run_warnings(FILE *out, const char *file, const struct findings *findings)
 {
         for (const struct warning *w = findings->warnings; w; w = w->next)
-                if (!is_remark(w->name))
+                if (!print_is_remark(w->name))
                         print_warning(out, file, w);
 }
 

@@ -34,6 +34,7 @@ void print_findings(FILE *out, const char *file, const struct findings *findings
  * What a run has to say of its manifest: every warning that changes what the command gets, but no remarks on how the file
  * is written; those are for `carrel check`.
  */
+bool print_is_remark(const char *name);
 void print_run_warnings(FILE *out, const char *file, const struct findings *findings);
 
 /* After the first error of several: how many more there are, and what shows them. */

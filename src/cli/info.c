@@ -67,6 +67,7 @@ sandbox_info(const struct ask *a, const char *id)
         if (!s)
                 return ask_no_sandbox(a, id);
         status = print_sandbox(a, s);
+        print_sandbox_warnings(a, s);
         carrel_free(s);
         return status;
 }
@@ -89,7 +90,6 @@ instructions(const struct ask *a, const char *id)
                 status = json_print(&w, stdout);
         } else {
                 print_escaped(stdout, text, true);
-                (void)fputc('\n', stdout);
         }
         carrel_free(text);
         return status;

@@ -288,7 +288,7 @@ void
 live_print_end(const struct carrel_end *end)
 {
         if (end->dropped_bytes > 0)
-                (void)fprintf(stderr, "carrel: %llu bytes of output were dropped: they were past a limit on output, or nobody read them\n",
+                (void)fprintf(stderr, "carrel: %llu bytes of output were dropped: they were past a limit on output, nobody read them, or the daemon's disk is full\n",
                               (unsigned long long)end->dropped_bytes);
         for (int word = OUTCOME_TIMED_OUT; word < OUTCOME_MAX; word++) {
                 enum error_code code = outcome_error((enum outcome_word)word);

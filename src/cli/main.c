@@ -22,8 +22,9 @@
         "  --host FILE     rules of the host; without it, those of this machine\n"
 
 #define ASK_USAGE " [--state DIR] [--json]"
-#define ASK_OPTIONS \
-        "  --state DIR     the daemon's state directory; without it CARREL_STATE, or that of this user\n" \
+#define STATE_OPTION \
+        "  --state DIR     the daemon's state directory; without it CARREL_STATE, or that of this user\n"
+#define ASK_OPTIONS STATE_OPTION \
         "  --json          one JSON object\n"
 
 /* In the order of `carrel help`; what belongs together stands together. */
@@ -173,9 +174,13 @@ static const struct command commands[] = {
         { "url", "Print a URL that reaches a port of a sandbox.", "ID PORT [--browser]" ASK_USAGE,
           "  --browser       with an origin of its own: for pages, which must not share cookies and storage with other ports\n" ASK_OPTIONS,
           "carrel url demo 3000", cmd_url },
-        { "stop", "Stop sandboxes and destroy them, with everything that is only in them.", "ID..." ASK_USAGE, ASK_OPTIONS, "carrel stop demo", cmd_stop },
+        { "stop", "Stop sandboxes and destroy them, with everything that is only in them.", "ID..." ASK_USAGE,
+          STATE_OPTION
+          "  --json          one JSON object for each ID\n",
+          "carrel stop demo", cmd_stop },
         { "events", "Show what happens to the sandboxes, as it happens.", "[ID] [--for T]" ASK_USAGE,
-          "  --for T         end after this time\n" ASK_OPTIONS,
+          "  --for T         end after this time\n" STATE_OPTION
+          "  --json          one JSON object a line\n",
           "carrel events --for 100ms", cmd_events },
         { "help", "Show the commands, or one of them.", "[COMMAND]", "", "carrel help check", cmd_help },
         { "docs", "Print a part of the manual from the table that knows it.",
@@ -208,6 +213,34 @@ command_at(size_t index)
         return index < COMMAND_COUNT ? &commands[index] : NULL;
 }
 
+/* Length of an option and its value: up to the two blanks before what it does. */
+static size_t
+option_len(const char *line)
+{
+        const char *end = strstr(line + 2, "  ");
+
+        return end && end < line + strcspn(line, "\n") ? (size_t)(end - line) : 0;
+}
+
+/* A row's own options and those that several rows share, in one column. */
+static void
+print_options(FILE *out, const char *options)
+{
+        size_t width = 0;
+
+        (void)fputs("\nOptions:\n", out);
+        for (const char *line = options; *line != '\0'; line += strcspn(line, "\n") + 1)
+                width = option_len(line) > width ? option_len(line) : width;
+        for (const char *line = options; *line != '\0'; line += strcspn(line, "\n") + 1) {
+                size_t len = option_len(line), used = len + strspn(line + len, " ");
+
+                if (len > 0)
+                        (void)fprintf(out, "%-*.*s  %.*s\n", (int)width, (int)len, line, (int)strcspn(line + used, "\n"), line + used);
+                else
+                        (void)fprintf(out, "%.*s\n", (int)strcspn(line, "\n"), line);
+        }
+}
+
 void
 cmd_usage(FILE *out, const char *name)
 {
@@ -217,7 +250,7 @@ cmd_usage(FILE *out, const char *name)
                 return;
         (void)fprintf(out, "%s\n\nUsage: carrel %s%s%s\n", c->help, c->name, *c->usage ? " " : "", c->usage);
         if (*c->options)
-                (void)fprintf(out, "\nOptions:\n%s", c->options);
+                print_options(out, c->options);
         (void)fprintf(out, "\nExample: %s\n", c->example);
 }
 
@@ -285,9 +318,21 @@ unknown(const char *name)
         return 125;
 }
 
+static int
+too_many(const char *command, const char *word)
+{
+        struct error e;
+
+        (void)fail(&e, ERROR_INVALID_ARGUMENT, "%s: \"%.100s\" is one word too many", command, word);
+        error_hint(&e, "`carrel %s --help` shows how it is used.", command);
+        return print_failure(NULL, &e, false);
+}
+
 int
 cmd_help(int argc, char **argv)
 {
+        if (argc > 2)
+                return too_many("help", argv[2]);
         if (argc < 2) {
                 overview(stdout);
                 return 0;
@@ -301,8 +346,8 @@ cmd_help(int argc, char **argv)
 int
 cmd_version(int argc, char **argv)
 {
-        (void)argc;
-        (void)argv;
+        if (argc > 1)
+                return too_many("version", argv[1]);
         (void)printf("carrel %s\n", CARREL_VERSION);
         return 0;
 }

@@ -5,38 +5,53 @@
  */
 #include "cli/ask.h"
 #include "cli/commands.h"
+#include "cli/finding_print.h"
 
 enum { HOSTS_MAX = 1024 };
+
+/* Where nothing was given nothing is reached: that has to be seen. */
+static void
+print_reached(const char *const *hosts, size_t count)
+{
+        (void)printf("%-10s%s", "reaches", count == 0 ? " nothing" : "");
+        for (size_t i = 0; i < count; i++) {
+                (void)fputc(' ', stdout);
+                print_escaped(stdout, hosts[i], false);
+        }
+        (void)fputc('\n', stdout);
+}
 
 int
 cmd_network(int argc, char **argv)
 {
         struct ask a = { .state = NULL };
-        const char *first = NULL;
-        const struct option_row rows[] = { ASK_ROWS(&a), { "--allow", &first, NULL } };
-        const char *words[HOSTS_MAX + 1], *id;         /* the id, then hosts */
+        static struct option_list allowed;
+        const struct option_row rows[] = { ASK_ROWS(&a), { "--allow", NULL, NULL, &allowed } };
+        const char *words[1 + HOSTS_MAX + OPTION_LIST_MAX], *id;       /* the id, then hosts */
         struct carrel_error failed;
         struct carrel_sandbox *s;
         struct error e;
         size_t count;
         int status;
 
-        if (options_read(argc, argv, rows, sizeof rows / sizeof *rows, words, HOSTS_MAX, &count, &e) < 0)
+        if (options_read(argc, argv, rows, sizeof rows / sizeof *rows, words, 1 + HOSTS_MAX, &count, &e) < 0)
                 return ask_wrong(&a, &e);
-        if (count == 0 || (count > 1 && !first)) {
+        if (count == 0 || (count > 1 && allowed.count == 0)) {
                 (void)fail(&e, ERROR_INVALID_ARGUMENT, count == 0 ? "network needs the id or name of a sandbox" : "what a sandbox may reach stands after --allow");
                 error_hint(&e, "For example: carrel network demo --allow api.example.com github.com:22");
                 return ask_wrong(&a, &e);
         }
         id = words[0];
-        words[0] = first;              /* the hosts are together now */
-        count -= first ? 0 : 1;
+        for (size_t i = 0; i < allowed.count; i++)
+                words[count++] = allowed.items[i];
         status = ask_open(&a);
         if (status != 0)
                 return status;
-        if (carrel_set_network(a.c, id, words, count, &s, &failed) < 0)
+        if (carrel_set_network(a.c, id, words + 1, count - 1, &s, &failed) < 0)
                 return ask_close(&a, ask_failed(&a, NULL, &failed));
         status = print_sandbox(&a, s);
+        if (!a.is_json)
+                print_reached(words + 1, count - 1);
         carrel_free(s);
         return ask_close(&a, status);
 }

@@ -18,7 +18,7 @@ static const struct kind {
         uint64_t min, max;                     /* of a number */
         const char *words[5];                  /* of which it is one */
 } kinds[VALUE_COUNT] = {
-        [VALUE_DURATION] = { "duration", "a number and its unit, as 1500ms, 30s, 5m or 2h", "30s", 0, 0, { NULL } },
+        [VALUE_DURATION] = { "duration", "a number and its unit, as 1500ms, 30s, 5m or 2h; without one, seconds", "30s", 0, 0, { NULL } },
         [VALUE_PORT] = { "port", "a number from 1 to 65535", "3000", 1, 65535, { NULL } },
         [VALUE_EXEC] = { "number of an exec", "what `carrel ps ID` shows: 1, 2 and so on", "1", 1, UINT32_MAX, { NULL } },
         [VALUE_OFFSET] = { "offset", "a number of bytes from 0 on", "4096", 0, INT64_MAX, { NULL } },

@@ -209,6 +209,7 @@ def mistakes(sh):
         (["create", "--tmeout", "5m"], 125, "Did you mean --timeout?"), (["ls", "--jsn"], 125, "Did you mean --json?"), (["run", "--tiemout=5", "true"], 125, "Did you mean --timeout?"),
         (["create", "--claim"], 125, "carrel serve --pool N"), (["exec", "--timeout", "300ms", box, "--", "sleep", "60"], 124, "the call's own limit"),
         (["exec", "--cwd", "/no/such", box, "--", "pwd"], 125, "--cwd"), (["serve", "--pool", "257"], 125, "from 0 to 256"), (["serve", "--state", sh.daemon.state], 125, "process %d" % sh.daemon.child.pid),
+        (["version", "extra"], 125, "one word too many"), (["help", "run", "exec"], 125, "one word too many"),
         (["docs", "errrors"], 125, "Did you mean errors?"), (["doctor", "--jsn"], 125, "Did you mean --json?"),
     )
     for words, status, sentence in table:
@@ -237,6 +238,17 @@ def manifests(sh):
         sh("stop", box)
         box = sh.create("-f", os.path.join(ws.path, "SANDBOX.md"))
         check("-f alone means its directory", sh("exec", box, "--", "cat", "/workspace/seen").stdout == b"from here")
+        sh("stop", box)
+        done = sh("create", "-w", ws.path, "--name", "remarks")
+        check("no remark on how a manifest is written, as of `carrel run`", done.returncode == 0 and b"standalone_field_missing" not in done.stderr, said(done))
+        sh("stop", "remarks")
+        ws.write("egress.md", "---\n" + head + "network: {egress: [a.example]}\n---\n")
+        box = sh.create("-f", os.path.join(ws.path, "egress.md"))
+        for words, reached in ((["--allow", "b.example", "c.example", "--allow", "d.example"], ["b.example", "c.example", "d.example"]), ([], [])):
+            done = sh("network", box, *words)
+            told = sh("info", box, "--instructions").stdout.decode()
+            check("network %s: that and nothing else is reached, and it says so" % " ".join(words), done.returncode == 0 and
+                  sorted(done.stdout.decode().splitlines()[-1].split()) == sorted(["reaches"] + (reached or ["nothing"])) and all(h in told for h in reached) and ("no network" in told) == (not reached), said(done), told)
         sh("stop", box)
         ws.write("bad.md", "---\n" + head + "limits:\n  timeout_ms: never\n---\n")
         done = sh("create", "-f", os.path.join(ws.path, "bad.md"))
