@@ -157,6 +157,53 @@ run_to_json(struct executing *x)
 
 /* -- live ------------------------------------------------------------------------------------------------------ */
 
+/* How often this was refused to the exec, if it was not counted with an earlier one; else 0. */
+static uint64_t
+times_denied(const struct carrel_denials *all, size_t at)
+{
+        const struct carrel_denial *d = &all->items[at];
+        uint64_t times = 0;
+
+        for (size_t i = 0; i < all->count; i++) {
+                if (all->items[i].exec != d->exec || !all->items[i].message || strcmp(all->items[i].message, d->message) != 0)
+                        continue;
+                if (i < at)
+                        return 0;
+                times += all->items[i].count;
+        }
+        return times;
+}
+
+/* What the wall refused it, as `carrel run` says it. */
+static void
+print_denied(const struct executing *x, const struct live_options *o)
+{
+        uint32_t number = carrel_exec_number(o->x);
+        struct carrel_exec_info *info;
+        struct carrel_denials *all;
+
+        /* Asked about the exec the keeper hears its box out, and with the end what was refused. */
+        if (carrel_exec_end(o->x)->denied_count == 0 || carrel_exec_get(x->ask.c, o->id, number, &info, NULL) < 0)
+                return;
+        carrel_free(info);
+        if (carrel_list_denials(x->ask.c, o->id, &all, NULL) < 0)
+                return;
+        for (size_t i = 0; i < all->count; i++) {
+                const struct carrel_denial *d = &all->items[i];
+                uint64_t times = d->exec == number && d->message ? times_denied(all, i) : 0;
+
+                if (times == 0)
+                        continue;
+                (void)fputs("carrel: refused", stderr);
+                if (times > 1)
+                        (void)fprintf(stderr, ", %" PRIu64 " times", times);
+                (void)fputs(": ", stderr);
+                print_escaped(stderr, d->message, false);
+                (void)fputc('\n', stderr);
+        }
+        carrel_free(all);
+}
+
 static int
 run_live(struct executing *x)
 {
@@ -173,6 +220,7 @@ run_live(struct executing *x)
         result = live_follow(&o, &e);
         if (result == LIVE_ENDED) {
                 live_print_end(carrel_exec_end(o.x));
+                print_denied(x, &o);
                 status = carrel_exec_end(o.x)->exit_status;
         }
         carrel_exec_free(o.x);

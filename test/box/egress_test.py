@@ -461,8 +461,8 @@ ASK_ONE = ["getent", "ahostsv4", "denied.test"]
 ASK_MANY = "for n in 1 2 3 4 5 6 7 8 9 10 11; do getent ahostsv4 $n.denied.test; done; exit 3"
 
 
-def carrel_json(d, box, *command):
-    return subprocess.run([CARREL, "exec", "--state", d.state, "--json", box, "--", *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+def carrel_exec(d, box, *command, options=()):
+    return subprocess.run([CARREL, "exec", "--state", d.state, *options, box, "--", *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           timeout=ALWAYS)
 
 
@@ -509,11 +509,16 @@ def told_everywhere(d, box):
     items = d.must("GET", "/v1/sandboxes/%s/execs" % box)["items"]
     check("  in the list of execs, with those that it belongs to", {i["exec"]: is_told(i.get("denied")) for i in items}[number] and
           any("denied" not in i for i in items), items)
-    ran = carrel_json(d, box, *ASK_ONE)
+    ran = carrel_exec(d, box, *ASK_ONE, options=["--json"])
     got = json.loads(ran.stdout)
     check("  in `carrel exec --json`", is_told(got.get("denied")) and ran.returncode == 2, got, ran.stderr)
-    ran = carrel_json(d, box, "true")
+    ran = carrel_exec(d, box, "true", options=["--json"])
     check("  and not where there was nothing", "denied" not in json.loads(ran.stdout), ran)
+    other = d.create(manifest=MANIFEST)
+    words = [carrel_exec(d, other, *ASK_ONE) for _ in range(3)]
+    check("  as words at the end of `carrel exec`", all(w.returncode == 2 and w.stderr.count(b"carrel: refused") == 1 and b"denied.test is not in network.egress" in w.stderr for w in words), words)
+    ran = carrel_exec(d, other, "true")
+    check("  and none there where there was nothing", ran.stderr == b"", ran)
 
 
 def told_by_mcp(d, box):
