@@ -1,0 +1,11 @@
+#!/usr/bin/env python3
+"""egress_attack_routed_test - the attacks of egress_attack_test against a wall in a namespace of its own (`carrel gate --routed`)."""
+import os
+import sys
+
+os.environ["CARREL_TEST_ROUTED"] = "1"
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import egress_attack_test                                                      # noqa: E402
+
+if __name__ == "__main__":
+    egress_attack_test.main()
