@@ -63,8 +63,7 @@ end(struct connection *c, bool with_reset)
         if (c->next)
                 c->next->back = c->back;
         c->wall->connection_count--;
-        c->wall->sockets -= c->sockets;
-        g->sockets -= c->sockets;
+        share_give(&g->sockets, &c->wall->sockets, c->sockets);
         c->next = g->dead;
         g->dead = c;
 }
@@ -315,24 +314,14 @@ dialled(struct dial *d, enum denial reason)
                 relay_begin(c);
 }
 
-/*
- * Descriptors are the gate's, and no wall has more than three times of what is left: alone three quarters of them, and however many walls take what they can,
- * one that comes last is served as well.
- */
+/* Descriptors are the gate's: a wall alone has more than three quarters of them, and however many walls take what they can, one that comes last is served as well. */
 static bool
-has_room(const struct wall *w)
+take_socket(struct connection *c)
 {
-        const struct gate *g = w->gate;
-
-        return g->sockets < g->sockets_max && w->sockets < 3 * (g->sockets_max - g->sockets);
-}
-
-static void
-count_socket(struct connection *c)
-{
+        if (!share_take(&c->wall->gate->sockets, &c->wall->sockets, 1))
+                return false;
         c->sockets++;
-        c->wall->sockets++;
-        c->wall->gate->sockets++;
+        return true;
 }
 
 /* The client while somebody is called for it: only its going away matters. */
@@ -364,11 +353,10 @@ connection_dial(struct connection *c)
         int fd = c->client.fd;
 
         greeting_fini(c);
-        if (!has_room(c->wall)) {
+        if (!take_socket(c)) {
                 connection_refuse(c, DENIAL_TOO_MANY, NULL);
                 return;
         }
-        count_socket(c);
         loop_timer_remove(&c->timer);          /* a dial keeps its own time */
         c->state = CONNECTION_DIALING;
         c->dial = calloc(1, sizeof *c->dial);
@@ -379,7 +367,7 @@ connection_dial(struct connection *c)
         }
         c->server.events = EDGES;
         c->server.ready = server_event;
-        dial_start(c->dial, c->wall->gate, c->host.text, c->port, admit_may_be_private(&c->policy->p, &c->host, c->port), &c->server, dialled, c);
+        dial_start(c->dial, c->wall->gate, &c->wall->asked, c->host.text, c->port, admit_may_be_private(&c->policy->p, &c->host, c->port), &c->server, dialled, c);
 }
 
 /* -- first bytes ------------------------------------------------------------------------------------------------------------ */
@@ -513,7 +501,7 @@ static void
 open_one(struct listener *l, int take_fd, const struct sockaddr_in6 *from)
 {
         struct wall *w = l->wall;
-        bool is_full = (w->connection_count >= w->caps.connections && !layer_is_off(LAYER_CAPS)) || !has_room(w);
+        bool is_full = w->connection_count >= w->caps.connections && !layer_is_off(LAYER_CAPS);
         struct connection *c = calloc(1, sizeof *c);
         socklen_t len = sizeof c->to;
 
@@ -541,8 +529,7 @@ open_one(struct listener *l, int take_fd, const struct sockaddr_in6 *from)
                 c->next->back = &c->next;
         w->connections = c;
         w->connection_count++;
-        count_socket(c);
-        if (is_full) {
+        if (is_full || !take_socket(c)) {
                 (void)find_destination(c);     /* for whom, it is told */
                 connection_tell(c, DENIAL_TOO_MANY, NULL);
                 end(c, true);

@@ -244,7 +244,7 @@ too_late(struct loop_timer *t)
 }
 
 void
-dial_start(struct dial *d, struct gate *g, const char *host, uint16_t port, bool may_be_private, struct loop_watch *stands,
+dial_start(struct dial *d, struct gate *g, struct share *asked, const char *host, uint16_t port, bool may_be_private, struct loop_watch *stands,
            void (*done)(struct dial *d, enum denial reason), void *data)
 {
         *d = (struct dial){ .gate = g, .data = data, .port = port, .stands = stands, .done = done, .may_be_private = may_be_private, .is_running = true, .until_ms = loop_now_ms() + DIAL_MS,
@@ -255,5 +255,5 @@ dial_start(struct dial *d, struct gate *g, const char *host, uint16_t port, bool
                 finish(d, DENIAL_FAILED);
                 return;
         }
-        resolver_ask(g->resolver, &d->wait, host);
+        resolver_ask(g->resolver, &d->wait, host, asked);
 }

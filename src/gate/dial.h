@@ -33,9 +33,9 @@ struct dial {
 
 /*
  * Begins; `host` canonical. `may_be_private`: its addresses may be private ones by the operator's word; loopback, metadata and the rest stay refused. `stands` says in
- * `events` and `ready` how the socket is to be watched.
+ * `events` and `ready` how the socket is to be watched. `asked`: whose question to the resolver it is.
  */
-void dial_start(struct dial *d, struct gate *g, const char *host, uint16_t port, bool may_be_private, struct loop_watch *stands,
+void dial_start(struct dial *d, struct gate *g, struct share *asked, const char *host, uint16_t port, bool may_be_private, struct loop_watch *stands,
                 void (*done)(struct dial *d, enum denial reason), void *data);
 
 /* done() will not come; nothing is left open. Accepts one that does not run, or was only zeroed. */

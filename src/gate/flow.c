@@ -22,18 +22,17 @@
 
 enum { ROUNDS = 16, HOLD_FIRST = 4096, COPY_MAX = 16 * 1024 };
 
-/* Memory is the gate's: no wall holds more of it than is left, so who comes last has some as well. */
+/* Memory is the gate's, and no wall takes all of it. */
 static bool
-may_hold(const struct wall *w, size_t more)
+may_hold(struct wall *w, size_t more)
 {
-        return w->gate->held + w->held + more <= GATE_HELD_MAX;
+        return share_take(&w->gate->held, &w->held, more);
 }
 
 static void
-count_held(struct flow *f, size_t before, size_t now)
+give_held(struct wall *w, size_t less)
 {
-        f->wall->held += now - before;
-        f->wall->gate->held += now - before;
+        share_give(&w->gate->held, &w->held, less);
 }
 
 bool
@@ -54,10 +53,13 @@ hold_make_room(struct flow *f)
         room = h->room == 0 ? HOLD_FIRST : h->room * 2;
         if (room > JUDGE_HOLD_MAX)
                 room = JUDGE_HOLD_MAX;
-        bytes = room > h->room && may_hold(f->wall, room - h->room) ? realloc(h->bytes, room) : NULL;
-        if (!bytes)
+        if (room == h->room || !may_hold(f->wall, room - h->room))
                 return false;
-        count_held(f, h->room, room);
+        bytes = realloc(h->bytes, room);
+        if (!bytes) {
+                give_held(f->wall, room - h->room);
+                return false;
+        }
         h->bytes = bytes;
         h->room = room;
         return true;
@@ -66,18 +68,22 @@ hold_make_room(struct flow *f)
 void
 held_fini(struct flow *f)
 {
-        held_replace(f, NULL, 0, 0);
+        if (f->hold.bytes)
+                give_held(f->wall, f->hold.room);
+        free(f->hold.bytes);
+        f->hold = (struct hold){ 0 };
 }
 
-void
+bool
 held_replace(struct flow *f, char *take_bytes, size_t len, size_t room)
 {
-        if (f->hold.bytes)
-                count_held(f, f->hold.room, 0);
-        if (take_bytes)
-                count_held(f, 0, room);
-        free(f->hold.bytes);
+        held_fini(f);
+        if (!may_hold(f->wall, room)) {
+                free(take_bytes);
+                return false;
+        }
         f->hold = (struct hold){ .bytes = take_bytes, .len = len, .room = room };
+        return true;
 }
 
 void

@@ -46,8 +46,8 @@ enum flow_state {
 bool hold_make_room(struct flow *f);
 void held_fini(struct flow *f);
 
-/* Other bytes in the place of what is held; none of them is judged. */
-void held_replace(struct flow *f, char *take_bytes, size_t len, size_t room);
+/* Other bytes in the place of what is held; none of them is judged. False: there is no memory for them, and nothing is held. */
+bool held_replace(struct flow *f, char *take_bytes, size_t len, size_t room);
 
 enum flow_state flow_pump(struct flow *f);
 

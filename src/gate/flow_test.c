@@ -49,6 +49,8 @@ begin(void **state)
         memset(&the_wall, 0, sizeof the_wall);
         memset(&the_gate, 0, sizeof the_gate);
         the_gate.pipes.max = 8;
+        the_gate.held = (struct share_pool){ .max = GATE_HELD_MAX, .common_percent = 50 };
+        share_join(&the_gate.held, &the_wall.held);
         the_wall.gate = &the_gate;
         assert_int_equal(fcntl(in[1], F_SETFL, O_NONBLOCK) | fcntl(out[0], F_SETFL, O_NONBLOCK), 0);
         sender = in[0];

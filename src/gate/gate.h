@@ -11,6 +11,7 @@
 #include "egress/address.h"
 #include "gate/pipes.h"
 #include "gate/resolver.h"
+#include "gate/share.h"
 #include "loop/loop.h"
 
 enum {
@@ -35,8 +36,9 @@ struct gate {
         struct wall *walls;
         struct wall *dead_walls;               /* to be freed after this turn */
         struct connection *dead;
-        size_t sockets, sockets_max;           /* of connections, both sides */
-        size_t held;                           /* bytes of what was not passed on yet */
+        size_t sockets_most, wall_files;       /* for connections while the walls' own are few; and how many those are */
+        struct share_pool sockets;             /* descriptors of connections, both sides, and of streams of questions: what the walls' own leave of sockets_most */
+        struct share_pool held;                /* bytes of what was not passed on yet */
         struct loop_watch control;
         bool is_over;
 };

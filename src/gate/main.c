@@ -40,7 +40,10 @@ share_descriptors(struct gate *g, size_t files)
         size_t left = files > 2 * GATE_FILES_SPARE ? files - GATE_FILES_SPARE : GATE_FILES_SPARE;
 
         g->pipes.max = left / 16 < PIPES_MAX ? left / 16 : PIPES_MAX;
-        g->sockets_max = left - 2 * g->pipes.max < GATE_SOCKETS_MAX ? left - 2 * g->pipes.max : GATE_SOCKETS_MAX;
+        left -= 2 * g->pipes.max;
+        g->sockets_most = left < GATE_SOCKETS_MAX ? left : GATE_SOCKETS_MAX;
+        g->sockets = (struct share_pool){ .max = g->sockets_most, .common_percent = 75 };
+        g->held = (struct share_pool){ .max = GATE_HELD_MAX, .common_percent = 50 };
 }
 
 static int

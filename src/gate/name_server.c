@@ -87,8 +87,10 @@ stream_end(struct dns_stream *s)
 
         loop_watch_remove(&s->watch);
         loop_timer_remove(&s->timer);
-        if (fd >= 0)
+        if (fd >= 0) {
                 (void)close(fd);
+                share_give(&s->wall->gate->sockets, &s->wall->sockets, 1);
+        }
         s->is_dead = true;                     /* freed when its wall next looks: a caller may still hold it */
 }
 
@@ -495,10 +497,13 @@ stream_late(struct loop_timer *t)
 static void
 stream_open(struct wall *w, int take_fd, const struct sockaddr_in6 *client)
 {
-        struct dns_stream *s = w->stream_count < STREAMS_MAX ? calloc(1, sizeof *s) : NULL;
+        bool has_room = w->stream_count < STREAMS_MAX && share_take(&w->gate->sockets, &w->sockets, 1);
+        struct dns_stream *s = has_room ? calloc(1, sizeof *s) : NULL;
         socklen_t len = sizeof s->to;
 
         if (!s) {
+                if (has_room)
+                        share_give(&w->gate->sockets, &w->sockets, 1);
                 (void)close(take_fd);
                 return;
         }
@@ -506,6 +511,7 @@ stream_open(struct wall *w, int take_fd, const struct sockaddr_in6 *client)
         s->client = *client;
         (void)getsockname(take_fd, (struct sockaddr *)&s->to, &len);
         if (loop_watch_add(w->gate->loop, &s->watch, take_fd, EPOLLIN, stream_ready) < 0) {
+                share_give(&w->gate->sockets, &w->sockets, 1);
                 (void)close(take_fd);
                 free(s);
                 return;

@@ -116,7 +116,10 @@ enter_plain(struct connection *c, size_t head_len)
         }
         len = write_origin_form(h->bytes, head_len, anew);
         memcpy(anew + len, h->bytes + head_len, h->len - head_len);
-        held_replace(&c->out, anew, len + h->len - head_len, room);
+        if (!held_replace(&c->out, anew, len + h->len - head_len, room)) {
+                refuse(c, DENIAL_FAILED);
+                return;
+        }
         c->state = CONNECTION_GREETING;
         greeting_look(c);
 }

@@ -24,6 +24,7 @@ struct entry {
         struct resolver *resolver;
         struct entry *next;                    /* in its bucket */
         struct resolver_wait *waiting;
+        struct share *share;                   /* whose question it is, while it is open; NULL: nobody's any more */
         uint64_t until_ms;
         int pending;                           /* questions without an answer */
         int ttl_s;
@@ -41,6 +42,7 @@ struct resolver {
         struct socket_watch sockets[SOCKETS_MAX];
         struct entry *buckets[BUCKETS];
         size_t count, sweep;                   /* entries; the bucket to look at for old ones next */
+        struct share_pool open;                /* entries with questions that are open */
 };
 
 /* -- c-ares and the loop ---------------------------------------------------------------------------------------- */
@@ -148,15 +150,20 @@ entry_find(struct resolver *r, const char *host, uint64_t now)
 }
 
 static struct entry *
-entry_make(struct resolver *r, const char *host, uint64_t now)
+entry_make(struct resolver *r, const char *host, struct share *s, uint64_t now)
 {
         struct entry **bucket = bucket_of(r, host), *e;
 
+        if (!share_take(&r->open, s, 1))
+                return NULL;
         for (size_t i = 0; r->count >= ENTRIES_MAX && i < BUCKETS; i++)
                 sweep(r, &r->buckets[r->sweep++ % BUCKETS], now, i >= BUCKETS / 2);
         e = r->count < ENTRIES_MAX ? calloc(1, sizeof *e) : NULL;
-        if (!e)
+        if (!e) {
+                share_give(&r->open, s, 1);
                 return NULL;
+        }
+        e->share = s;
         e->resolver = r;
         e->ttl_s = KEEP_MAX_MS / 1000;
         memcpy(e->host, host, strnlen(host, EGRESS_HOST_MAX));
@@ -221,8 +228,12 @@ note_ttl(struct entry *e, int ttl_s)
 static void
 answered(struct entry *e)
 {
-        if (--e->pending == 0)
-                tell_all(e);
+        if (--e->pending > 0)
+                return;
+        if (e->share)
+                share_give(&e->resolver->open, e->share, 1);
+        e->share = NULL;
+        tell_all(e);
 }
 
 static void
@@ -266,14 +277,30 @@ answered_aaaa(void *data, int status, int timeouts, unsigned char *bytes, int le
 }
 
 void
-resolver_ask(struct resolver *r, struct resolver_wait *w, const char *host)
+resolver_join(struct resolver *r, struct share *s)
+{
+        share_join(&r->open, s);
+}
+
+void
+resolver_leave(struct resolver *r, struct share *s)
+{
+        for (size_t i = 0; i < BUCKETS && s->own + s->common > 0; i++)
+                for (struct entry *e = r->buckets[i]; e; e = e->next)
+                        if (e->share == s)
+                                e->share = NULL;
+        share_leave(&r->open, s);
+}
+
+void
+resolver_ask(struct resolver *r, struct resolver_wait *w, const char *host, struct share *s)
 {
         uint64_t now = loop_now_ms();
         struct entry *e = entry_find(r, host, now);
         bool is_new = !e;
 
         if (is_new)
-                e = entry_make(r, host, now);
+                e = entry_make(r, host, s, now);
         if (!e) {
                 w->done(w, NULL, 0);
                 return;
@@ -311,6 +338,7 @@ resolver_new(struct loop *loop, struct resolver **ret, struct error *e)
         if (!r)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the resolver");
         r->loop = loop;
+        r->open = (struct share_pool){ .max = ENTRIES_MAX, .common_percent = 50 };
         options.sock_state_cb_data = r;
         for (size_t i = 0; i < SOCKETS_MAX; i++)
                 r->sockets[i].watch.fd = -1;

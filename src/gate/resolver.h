@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "egress/address.h"
+#include "gate/share.h"
 #include "loop/loop.h"
 
 struct resolver;
@@ -31,8 +32,12 @@ void resolver_free(struct resolver *r);
 /* Asks these instead: "address:port" and "[address]:port", comma between them. Errors: ERROR_INVALID_ARGUMENT. */
 int resolver_use(struct resolver *r, const char *servers, struct error *e);
 
-/* Asks for a canonical host name; done() comes once, perhaps before this returns. */
-void resolver_ask(struct resolver *r, struct resolver_wait *w, const char *host);
+/* Who asks has a share of the questions that may be open at once; it leaves before its share goes, and what it asked is nobody's then. */
+void resolver_join(struct resolver *r, struct share *s);
+void resolver_leave(struct resolver *r, struct share *s);
+
+/* Asks for a canonical host name; done() comes once, perhaps before this returns. With more questions open than its share allows: count 0, at once. */
+void resolver_ask(struct resolver *r, struct resolver_wait *w, const char *host, struct share *s);
 
 /* done() will not come. Accepts one that does not wait. */
 void resolver_cancel(struct resolver_wait *w);

@@ -87,6 +87,17 @@ is_fit(int fd, enum listener_kind kind)
         return (kind == LISTENER_DNS_UDP ? type == SOCK_DGRAM : type == SOCK_STREAM && accepts != 0) && fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
 }
 
+/* What walls have for themselves, beyond what is spare, no connection gets. */
+static void
+count_files(struct gate *g, int more)
+{
+        size_t beyond;
+
+        g->wall_files += (size_t)more;
+        beyond = g->wall_files > GATE_FILES_SPARE ? g->wall_files - GATE_FILES_SPARE : 0;
+        g->sockets.max = g->sockets_most > beyond ? g->sockets_most - beyond : 0;
+}
+
 /* Takes the descriptor; closes it when it fails. */
 static int
 listener_add(struct wall *w, int take_fd, enum listener_kind kind, uint16_t port, uint32_t index)
@@ -102,6 +113,7 @@ listener_add(struct wall *w, int take_fd, enum listener_kind kind, uint16_t port
         *l = (struct listener){ .watch = { .fd = -1 }, .wall = w, .next = w->listeners, .kind = kind, .fd = take_fd, .port = port, .index = index };
         w->listeners = l;
         w->listener_count++;
+        count_files(w->gate, 1);
         return w->has_begun ? start_listening(w, l) : 0;
 }
 
@@ -141,9 +153,11 @@ listener_end(struct listener *l)
 {
         loop_watch_remove(&l->watch);
         loop_timer_remove(&l->again);
-        if (l->fd >= 0)
-                (void)close(l->fd);
+        if (l->fd < 0)
+                return;
+        (void)close(l->fd);
         l->fd = -1;
+        count_files(l->wall->gate, -1);
 }
 
 bool
@@ -325,6 +339,9 @@ close_all(struct wall *w)
         if (w->diag >= 0)
                 (void)close(w->diag);
         w->diag = -1;
+        resolver_leave(w->gate->resolver, &w->asked);
+        share_leave(&w->gate->sockets, &w->sockets);
+        share_leave(&w->gate->held, &w->held);
         for (struct listener *l = w->listeners; l; l = l->next)
                 listener_end(l);
 }
@@ -360,6 +377,9 @@ wall_add(struct gate *g, const struct wire_gate_policy *head, struct policy *tak
         w->policy = take_policy;
         w->caps = caps_of(&head->caps);
         w->names = names_new(w->caps.names);
+        resolver_join(g->resolver, &w->asked);
+        share_join(&g->sockets, &w->sockets);
+        share_join(&g->held, &w->held);
         w->fresh = (struct bucket){ NAMES_BURST, loop_now_ms() };
         memcpy(w->id, head->id, sizeof w->id - 1);
         result = add_sockets(w, listeners, take_fds);

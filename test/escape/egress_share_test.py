@@ -6,6 +6,7 @@ The gate is the real one; this test is its keeper and its boxes.
 import fcntl
 import os
 import resource
+import select
 import socket
 import struct
 import subprocess
@@ -27,17 +28,17 @@ EMFILE = 24
 class Walls(Box):
     """A gate whose descriptors are few. Each wall has its ports from `first` on: DNS, its TCP, HTTP, HTTPS, proxy."""
 
-    def __init__(self, files=0):
-        super().__init__(*(["prlimit", "--nofile=%d:%d" % (files, files)] if files else []))
+    def __init__(self, files=0, resolvers=("127.0.0.1:5300",)):
+        super().__init__(*(["prlimit", "--nofile=%d:%d" % (files, files)] if files else []), resolvers=resolvers)
         self.last = 0
 
-    def wall(self, first, more=0):
-        """Its link, what the gate said, and the sockets that the box has as well."""
+    def wall(self, first, more=0, names=()):
+        """Its link, what the gate said, and the sockets that the box has as well. `names` have their addresses already."""
         self.last += 1
         sockets = [diag(), datagrams(first), *(stream(first + i, "::ffff:" + API) for i in range(1, 5))]
         link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        text = b"api.test\0" + b"api.test:%d\0" % (first + 2)
-        policy = struct.pack("=IIIIIIIIQQQ", self.last, 1, 2, 0, len(text), more, 0, 0, 0, 0, 0) + b"box".ljust(32, b"\0") + text
+        text = b"api.test\0" + b"api.test:%d\0" % (first + 2) + b"*.mute.test\0"
+        policy = struct.pack("=IIIIIIIIQQQ", self.last, 1, 3, 0, len(text), more, 0, 0, 0, 0, 0) + b"box".ljust(32, b"\0") + text
         policy += bytes(-len(policy) % 8) + b"".join(struct.pack("=HHI", 900, 0, 0) for _ in range(more))
         self.say(self.control, "GATE_ADD", policy, [theirs.fileno(), *(s.fileno() for s in sockets), *(sockets[3].fileno() for _ in range(more))])
         theirs.close()
@@ -46,6 +47,8 @@ class Walls(Box):
         said = struct.unpack("=IIiI", data[8:])[2] if data else "the gate ended"
         if said == 0:
             self.say(link, "WALL_NAMED", struct.pack("=II", 300, 0) + b"api.test".ljust(256, b"\0"))
+            for i, name in enumerate(names):
+                self.say(link, "WALL_NAMED", struct.pack("=II", 400 + i, 0) + name.encode().ljust(256, b"\0"))
             self.say(link, "WALL_BEGIN")
         return link, said, sockets
 
@@ -109,6 +112,60 @@ def shares():
     g.gate.wait(ALWAYS)
 
 
+def many_shares():
+    g = Walls(512)
+    firsts = range(6000, 7300, 100)
+    kept = [g.wall(first) for first in firsts]
+    check("a gate of thirteen walls", [said for _, said, _ in kept] == [0] * 13 and served(6000) == b"canary\r\n", [said for _, said, _ in kept])
+    lots = [take_all(first + 4, 330 if first == firsts[1] else 20) for first in firsts[1:]]
+    got = served(6000)
+    check("twelve walls that take all the connections they get leave some for one that has none", got == b"canary\r\n", got, [len(lot) for lot in lots])
+    for lot in lots:
+        for s in lot:
+            s.close()
+    g.control.close()
+    g.gate.wait(ALWAYS)
+
+
+def answered(port, names, asked):
+    """Requests for names that no resolver answers, a few at a time, each until the resolver is asked, or until it is refused: how many were asked."""
+    count = 0
+    for at in range(0, len(names), 100):
+        waiting = {}
+        for name in names[at:at + 100]:
+            s = socket.create_connection((API, port), ALWAYS)
+            s.sendall(("GET http://%s/ HTTP/1.1\r\nHost: %s\r\n\r\n" % (name, name)).encode())
+            waiting[s] = name
+        while waiting:
+            ready = select.select(list(waiting), [], [], 0.01)[0]
+            for s in [s for s, name in waiting.items() if s in ready or name in asked]:
+                count += waiting.pop(s) in asked
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                s.close()
+    return count
+
+
+def names():
+    """A name that nobody answers for is asked for as long as there are servers to ask: here longer than this takes."""
+    servers = [Hostile(("127.0.0.1", 5310 + i), hostile) for i in range(16)]
+    asked = set()
+
+    class Asked(list):
+        def append(self, what):
+            asked.add(what[0])
+    for server in servers:
+        server.asked = Asked()
+    g = Walls(resolvers=["127.0.0.1:%d" % (5310 + i) for i in range(16)])
+    lots = [["n%d-%d.mute.test" % (wall, i) for i in range(2000)] for wall in range(3)]
+    kept = [g.wall(6000)] + [g.wall(6100 + 100 * i, names=lot) for i, lot in enumerate(lots)]
+    check("a gate of walls with many names", [said for _, said, _ in kept] == [0] * 4 and served(6000) == b"canary\r\n", [said for _, said, _ in kept])
+    got = [answered(6104 + 100 * i, lot, asked) for i, lot in enumerate(lots)]
+    check("walls that ask for all the names they can", all(got) and sum(got) < 6000, got)
+    check("leave a place among the questions to one that has asked for none", served(6000) == b"canary\r\n", got)
+    g.control.close()
+    g.gate.wait(ALWAYS)
+
+
 def blocking():
     g = Walls()
     first, said, _ = g.wall(6000)
@@ -163,14 +220,14 @@ def main():
     from wire import KIND
     KIND_DROPPED = KIND["GATE_DROPPED"]
     subprocess.run(["ip", "addr", "add", API + "/32", "dev", "lo"], check=True)
-    names = Hostile(("127.0.0.1", 5300), hostile)
+    resolver = Hostile(("127.0.0.1", 5300), hostile)
     origins = [Origin("127.0.0.2", port, greets) for port in (6002, 6102, 6202, 6302)]
-    for rows in (descriptors, shares, blocking, memory):
+    for rows in (descriptors, shares, many_shares, names, blocking, memory):
         try:
             rows()
         except Exception as e:                         # noqa: BLE001 - a row that breaks is a row that fails, and the others go on
             check("%s ran" % rows.__name__, False, repr(e), traceback.format_exc())
-    assert names and origins
+    assert resolver and origins
     end()
 
 

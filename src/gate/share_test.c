@@ -1,0 +1,103 @@
+/*
+ * gate/share_test.c - whoever takes all he can leaves the others their part.
+ */
+#include "gate/share.h"
+
+#include "base/unit.h"
+
+enum { WALLS = 100, MAX = 4096 };
+
+static size_t
+take_all(struct share_pool *p, struct share *s, size_t each)
+{
+        size_t count = 0;
+
+        while (share_take(p, s, each))
+                count++;
+        return count;
+}
+
+static void
+alone(void **state)
+{
+        struct share_pool p = { .max = 1000, .common_percent = 75 };
+        struct share s = { 0 };
+
+        (void)state;
+        share_join(&p, &s);
+        assert_int_equal(take_all(&p, &s, 1), 750 + 250 / 8);
+        share_give(&p, &s, 200);
+        assert_int_equal(take_all(&p, &s, 1), 200);
+        share_leave(&p, &s);
+        assert_int_equal(p.taken + p.common + p.walls, 0);
+        share_leave(&p, &s);
+        assert_int_equal(p.walls, 0);
+}
+
+static void
+many(void **state)
+{
+        static struct share s[WALLS];
+        struct share_pool p = { .max = MAX, .common_percent = 50 };
+
+        (void)state;
+        for (size_t i = 0; i < WALLS; i++)
+                share_join(&p, &s[i]);
+        for (size_t i = 0; i + 1 < WALLS; i++)
+                assert_true(take_all(&p, &s[i], 1) >= 20);
+        assert_int_equal(take_all(&p, &s[WALLS - 1], 1), MAX / 2 / WALLS);
+        assert_true(p.taken <= p.max);
+        for (size_t i = 0; i < WALLS; i++)
+                share_leave(&p, &s[i]);
+        assert_int_equal(p.taken + p.common + p.walls, 0);
+}
+
+/* Parts become smaller by each wall that comes; none takes more than there is. */
+static void
+one_by_one(void **state)
+{
+        static struct share s[WALLS];
+        struct share_pool p = { .max = MAX, .common_percent = 50 };
+        size_t taken = 0;
+
+        (void)state;
+        for (size_t i = 0; i < WALLS; i++) {
+                share_join(&p, &s[i]);
+                taken += take_all(&p, &s[i], 1);
+        }
+        assert_true(taken <= MAX && taken == p.taken);
+        p.max = taken / 2;                     /* descriptors of new listeners, say */
+        assert_false(share_take(&p, &s[0], 1));
+        for (size_t i = 0; i < WALLS; i++)
+                share_leave(&p, &s[i]);
+        assert_true(share_take(&p, &s[0], 1));
+}
+
+static void
+large_pieces(void **state)
+{
+        struct share_pool p = { .max = 128 << 20, .common_percent = 50 };
+        struct share a = { 0 }, b = { 0 };
+
+        (void)state;
+        share_join(&p, &a);
+        share_join(&p, &b);
+        assert_int_equal(take_all(&p, &a, 32768), (64 + 8) << 5);
+        assert_int_equal(take_all(&p, &b, 32768), 8 << 5);
+        assert_false(share_take(&p, &a, (size_t)-1));
+        share_give(&p, &a, 40 << 20);
+        assert_int_equal(take_all(&p, &b, 32768), 40 << 5);
+}
+
+int
+main(void)
+{
+        static const struct CMUnitTest tests[] = {
+                cmocka_unit_test(alone),
+                cmocka_unit_test(many),
+                cmocka_unit_test(one_by_one),
+                cmocka_unit_test(large_pieces),
+        };
+
+        return cmocka_run_group_tests_name("gate/share", tests, NULL, NULL);
+}
