@@ -148,8 +148,31 @@ get_list(struct arena *arena, struct asked *a, struct gate_list *ret, struct err
 
 /* -- explain ------------------------------------------------------------------------------------------------------------ */
 
+/* Does this rule have a part in it? Of a name that is asked for with a port the first alone. */
+static bool
+is_rule_of(const struct egress_policy *p, const struct admit_decision *d, size_t i)
+{
+        return d->denial == DENIAL_NONE && (d->port != 0 ? (int)i == d->entry : egress_allows(&p->allow[i], 1, d->host.text, 0));
+}
+
 static void
-print_explained(const struct gate_list *list, const struct admit_decision *d, const char *asked, bool is_json)
+print_rule(const struct egress_policy *p, const struct gate_list *list, const struct admit_decision *d, size_t i, const char *asked)
+{
+        const struct spec_egress *entry = &p->allow[i];
+        uint16_t port = d->port != 0 ? d->port : entry->ports[0];
+        char ports[32] = "";
+
+        if (!is_rule_of(p, d, i))
+                return;
+        if (d->port == 0)
+                (void)snprintf(ports, sizeof ports, entry->port_count == 1 ? " on port %u" : " on ports %u and %u", entry->ports[0], entry->ports[1]);
+        (void)printf("%s: allowed%s by network.egress/%zu, \"%s\" (%s:%u); %s%s\n", asked, ports, i, list->allow.items[i], list->file, entry->line,
+                     admit_needs_look(p, &d->host, port) ? "its TLS or HTTP must be for this name" : "any protocol passes",
+                     admit_may_be_private(p, &d->host, port) ? "; its addresses may be private ones" : "");
+}
+
+static void
+print_explained(const struct egress_policy *p, const struct gate_list *list, const struct admit_decision *d, const char *asked, bool is_json)
 {
         char text[TEXT_MAX] = "";
         struct json_writer w;
@@ -157,13 +180,8 @@ print_explained(const struct gate_list *list, const struct admit_decision *d, co
         if (d->denial != DENIAL_NONE)
                 (void)denial_text(d->denial, d->host.text[0] != '\0' ? d->host.text : asked, d->port, "", text, sizeof text);
         if (!is_json && d->denial == DENIAL_NONE) {
-                const struct spec_egress *entry = &list->entries[d->entry];
-                char ports[32] = "";
-
-                if (d->port == 0)
-                        (void)snprintf(ports, sizeof ports, entry->port_count == 1 ? " on port %u" : " on ports %u and %u", entry->ports[0], entry->ports[1]);
-                (void)printf("%s: allowed%s by network.egress/%d, \"%s\" (%s:%u); %s%s\n", asked, ports, d->entry, list->allow.items[d->entry], list->file, entry->line,
-                             d->needs_look ? "its TLS or HTTP must be for this name" : "any protocol passes", d->may_be_private ? "; its addresses may be private ones" : "");
+                for (size_t i = 0; i < list->allow.count; i++)
+                        print_rule(p, list, d, i, asked);
                 return;
         }
         if (!is_json) {
@@ -181,6 +199,12 @@ print_explained(const struct gate_list *list, const struct admit_decision *d, co
         json_member_int(&w, "entry", d->entry);
         json_member_text(&w, "rule", d->entry >= 0 ? list->allow.items[d->entry] : NULL);
         json_member_int(&w, "line", d->entry >= 0 ? (int64_t)list->entries[d->entry].line : 0);
+        json_key(&w, "rules");
+        json_open_list(&w);
+        for (size_t i = 0; i < list->allow.count; i++)
+                if (is_rule_of(p, d, i))
+                        json_text(&w, list->allow.items[i]);
+        json_close_list(&w);
         json_close_map(&w);
         (void)json_print(&w, stdout);
 }
@@ -193,7 +217,7 @@ explain(const struct gate_list *list, const char *asked, bool is_json)
         struct admit_decision decision;
 
         admit_explain(&policy, asked, &decision);
-        print_explained(list, &decision, asked, is_json);
+        print_explained(&policy, list, &decision, asked, is_json);
         return decision.denial == DENIAL_NONE ? 0 : 1;
 }
 

@@ -135,11 +135,11 @@ ask_host(const struct host_rules *rules, const struct gate_list *list, struct er
         for (size_t i = 0; i < list->allow.count; i++) {
                 const struct spec_egress *entry = &list->entries[i];
                 enum host_destination judged = host_destination_judge(rules, entry);
+                char text[EGRESS_TEXT_ROOM];
 
                 if (judged == HOST_DESTINATION_PERMITTED)
                         continue;
-                (void)fail_at(e, ERROR_EGRESS_NOT_PERMITTED, "", host_destination_reason(judged), "%s%s %s", entry->is_wildcard ? "*." : "", entry->host,
-                              host_destination_words(judged));
+                (void)fail_at(e, ERROR_EGRESS_NOT_PERMITTED, "", host_destination_reason(judged), "%s %s", egress_text(entry, text), host_destination_words(judged));
                 (void)snprintf(e->path, sizeof e->path, "network/egress/%zu", i);
                 e->line = entry->line;
                 e->column = entry->column;

@@ -17,6 +17,8 @@
 #include "proto/http1.h"
 #include "proto/http2.h"
 
+enum { PORT_LEN = 6 /* ":65535" */ };
+
 struct judge {
         const struct policy *policy;
         const struct egress_host *host;
@@ -76,10 +78,12 @@ judge_host(const struct judge *j, const struct authority *a, struct egress_host 
                 return DENIAL_HOST_OTHER;
         }
         d = admit_evidence(&j->policy->p, j->host, j->port, j->protocol, &said);
-        if (d == DENIAL_NONE && a->port != 0 && a->port != j->port)
-                d = DENIAL_HOST_OTHER;
-        if (d != DENIAL_NONE)
+        if (d != DENIAL_NONE) {
                 *ret_other = said;
+        } else if (a->port != 0 && a->port != j->port) {
+                d = DENIAL_HOST_OTHER;
+                (void)snprintf(ret_other->text, sizeof ret_other->text, "%.*s:%u", EGRESS_HOST_MAX - PORT_LEN, said.text, (unsigned)a->port);
+        }
         return d;
 }
 

@@ -18,7 +18,7 @@ static const struct row rows[] = {
         { GET("api.test") "GET / HT", JUDGE_PASS, DENIAL_NONE, GET("api.test"), "" },
         { GET("evil.test"), JUDGE_REFUSED, DENIAL_HOST_OTHER, "", "evil.test" },
         { GET("api.test") GET("evil.test"), JUDGE_REFUSED, DENIAL_HOST_OTHER, GET("api.test"), "evil.test" },
-        { GET("api.test:8080"), JUDGE_REFUSED, DENIAL_HOST_OTHER, "", "api.test" },
+        { GET("api.test:8080"), JUDGE_REFUSED, DENIAL_HOST_OTHER, "", "api.test:8080" },
         { GET("127.0.0.1"), JUDGE_REFUSED, DENIAL_HOST_OTHER, "", "127.0.0.1" },
         { "GET / HTTP/1.1\r\n\r\n", JUDGE_REFUSED, DENIAL_HOST_NONE, "", "" },
         { "GET http://api.test/ HTTP/1.1\r\nHost: api.test\r\n\r\n", JUDGE_REFUSED, DENIAL_PROXY_FORM, "", "api.test" },

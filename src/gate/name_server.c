@@ -326,7 +326,7 @@ give_address(struct wall *w, const struct origin *o, const struct dns_query *q, 
                 answer_address(w, o, q, host, index);
 }
 
-/* `_http._tcp.NAME` of a name that is listed: a program looks for records that are not there, and goes on to ask for NAME; nothing is refused. */
+/* `_http._tcp.NAME` (SRV), `_8443._https.NAME` (HTTPS) of a name that is listed: a program looks for records that are not there, and goes on to ask for NAME; nothing is refused. */
 static bool
 is_service_of_listed(const struct egress_policy *p, const struct egress_host *host)
 {
@@ -355,7 +355,7 @@ decide(struct wall *w, const struct origin *o, const struct dns_query *q)
                 if (q->type == DNS_A || q->type == DNS_AAAA)
                         tell(w, o, reason, host.text);
                 reply_code(o, q, DNS_NOERROR, NULL);
-        } else if (q->type == DNS_SRV && is_service_of_listed(&w->policy->p, &host)) {
+        } else if (q->type != DNS_A && q->type != DNS_AAAA && is_service_of_listed(&w->policy->p, &host)) {
                 reply_code(o, q, DNS_NXDOMAIN, NULL);
         } else if (reason != DENIAL_NONE) {
                 refuse(w, o, q, reason, &host);

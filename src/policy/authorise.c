@@ -116,10 +116,11 @@ ask_destination(struct asking *a, size_t index)
 {
         const struct spec_egress *entry = &a->spec->egress[index];
         enum host_destination judged = host_destination_judge(a->rules, entry);
+        char text[EGRESS_TEXT_ROOM];
 
         if (judged != HOST_DESTINATION_PERMITTED)
                 refuse(a, ERROR_EGRESS_NOT_PERMITTED, numbered(a, "network/egress", index, ""), host_destination_reason(judged),
-                       (struct spec_place){ entry->line, entry->column }, "%s%s %s", entry->is_wildcard ? "*." : "", entry->host, host_destination_words(judged));
+                       (struct spec_place){ entry->line, entry->column }, "%s %s", egress_text(entry, text), host_destination_words(judged));
 }
 
 static void

@@ -2,6 +2,7 @@
 """gate_test - `carrel gate`: what is listed works as it would without it, what is not is refused in words, and a gate that dies is no door that opens."""
 import errno
 import hashlib
+import json
 import os
 import shutil
 import signal
@@ -277,6 +278,13 @@ print(8 < time.monotonic() - begin)
         check("and whose it was: the group of the process that asked", {d["cgroup"] for d in r.denials} == {own}, own, r.denials)
     else:
         report("and whose it was", skip="no cgroup v2 is mounted here")
+    r = g.python("""
+print(talk(address("api.test"), 80, get("api.test:8080")))
+for name, kind in (("_8443._https.api.test", 65), ("_8443._https.api.test", 64), ("_443._tcp.api.test", 52), ("_http._tcp.api.test", 33), ("_x._tcp.other.test", 65)): print(ask(name, kind))
+""")
+    check("a request for another port of its host is refused in words that say so", "a request to api.test:80 is for the host api.test:8080." in r.out, r)
+    check("records of a listed host's services are not there, and nothing is refused by that", r.out.count("(3, [])") == 5 and
+          [d["host"] for d in r.denials if d["code"] == "not_listed"] == ["_x._tcp.other.test"], r)
     r = g.python("for _ in range(20): ask('again.test')")
     check("the same again is counted in one", [(d["code"], d["count"]) for d in r.denials] == [("not_listed", 20)], r)
 
@@ -286,6 +294,13 @@ def explained(g):
                                ("raw.test:5432", 0, None), ("10.0.0.1", 1, "bad_name")):
         r = g.explain(what)
         check("explain %s" % what, r.status == status and (word is None or '"%s"' % word in r.out), r)
+    both = Gate(["raw.test:5432", "*.wild.test", "raw.test"])
+    r = both.explain("raw.test")
+    check("explain says each rule that a name has, the first first", '"rule": "raw.test:5432"' in r.out and json.loads(r.out)["rules"] == ["raw.test:5432", "raw.test"], r)
+    both.options.remove("--json")
+    r = both.explain("raw.test")
+    check("  in words, a line a rule, with its ports", [("on port 5432" in line, "any protocol" in line, "on ports 80 and 443" in line) for line in r.out.splitlines()] ==
+          [(True, True, False), (False, False, True)], r)
     r = g.explain("raw.test", is_last=True)
     check("explain may follow the options", r.status == 0 and '"rule": "raw.test:5432"' in r.out, r)
     r = g.run("explain", "raw.test")
@@ -314,6 +329,8 @@ print(libc.syscall(425, 1, None), ctypes.get_errno())
     check("a private name needs the host's word", r.status == 126 and "private name" in r.out + r.err, r)
     r = Gate(["other.test"], host={"egress_allowed": ["api.test"]}).run("true")
     check("the host's own list bounds what may be asked for", r.status == 126 and "sandbox_egress_not_permitted" in r.out + r.err, r)
+    r = Gate(["api.test:22"], host={"egress_allowed": ["api.test"]}).run("true")
+    check("  and the sentence says the port that is not permitted", r.status == 126 and "api.test:22 is not among" in r.out + r.err, r)
 
 
 def is_mapped(uid):
