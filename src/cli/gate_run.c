@@ -448,6 +448,8 @@ hear_last_words(struct run *r)
 static int
 collect_ports(struct run *r, struct error *e)
 {
+        bool has_ssh = false;
+
         for (size_t i = 0; i < r->list.allow.count; i++)
                 for (size_t k = 0; k < r->list.entries[i].port_count; k++) {
                         uint16_t port = r->list.entries[i].ports[k];
@@ -460,7 +462,10 @@ collect_ports(struct run *r, struct error *e)
                         if (r->port_count == WALL_PORTS_MAX)
                                 return fail(e, ERROR_QUOTA_EXCEEDED, "more than %d ports below 1024 are listed", WALL_PORTS_MAX);
                         r->ports[r->port_count++] = port;
+                        has_ssh |= port == WALL_SSH;
                 }
+        if (!has_ssh && r->port_count < WALL_PORTS_MAX)
+                r->ports[r->port_count++] = WALL_SSH;
         return 0;
 }
 

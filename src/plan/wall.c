@@ -42,6 +42,8 @@ plan_wall_ports(const struct spec *spec, uint16_t ret[PLAN_WALL_PORTS], size_t *
                                 return count + 1;
                         ret[count++] = port;
                 }
+        if (count < PLAN_WALL_PORTS && !plan_wall_has(ret, count, WALL_SSH))
+                ret[count++] = WALL_SSH;
         return count;
 }
 

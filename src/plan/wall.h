@@ -15,7 +15,7 @@
 enum { PLAN_WALL_PORTS = WALL_PORTS_MAX };
 
 /*
- * The ports below 1024 that the list names beside 53, 80 and 443: each once, in the order of the list. Gives how many; one more than
+ * The ports below 1024 that the list names beside 53, 80 and 443: each once, in the order of the list, and WALL_SSH where there is room. Gives how many; one more than
  * PLAN_WALL_PORTS when there are too many, and the index of the entry with the first too many in *ret_at (NULL: not asked).
  */
 size_t plan_wall_ports(const struct spec *spec, uint16_t ret[PLAN_WALL_PORTS], size_t *ret_at);

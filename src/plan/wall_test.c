@@ -95,7 +95,7 @@ a_wall_that_nothing_is_listed_for(void **state)
 
         (void)state;
         build_as(&b, 0, (struct spec_wall){ .is_given = true });
-        assert_int_equal(must_find(b.plan, STEP_WALL, "")->number, 0);
+        assert_string_equal(must_find(b.plan, STEP_WALL, "")->text, "22");
         assert_string_equal(must_find(b.plan, STEP_FILE, "/etc/resolv.conf")->text, "nameserver 198.18.0.1\n");
         arena_fini(&b.arena);
 }
@@ -149,6 +149,29 @@ each_port_once(void **state)
         assert_true(plan_wall_has(ports, 2, 465) && !plan_wall_has(ports, 2, 443));
 }
 
+/* Whoever asks for it without listing it is to be told so; but what is listed goes first. */
+static void
+ssh_is_listened_to_where_there_is_room(void **state)
+{
+        struct spec_egress entries[PLAN_WALL_PORTS + 1];
+        struct spec spec = { .egress = entries };
+        uint16_t ports[PLAN_WALL_PORTS];
+
+        (void)state;
+        for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
+                entries[i] = (struct spec_egress){ .host = "a.example", .ports = { (uint16_t)(100 + i) }, .port_count = 1 };
+        assert_int_equal(plan_wall_ports(&spec, ports, NULL), 1);
+        assert_int_equal(ports[0], WALL_SSH);
+        spec.egress_count = PLAN_WALL_PORTS - 1;
+        assert_int_equal(plan_wall_ports(&spec, ports, NULL), PLAN_WALL_PORTS);
+        assert_int_equal(ports[PLAN_WALL_PORTS - 1], WALL_SSH);
+        spec.egress_count = PLAN_WALL_PORTS;
+        assert_int_equal(plan_wall_ports(&spec, ports, NULL), PLAN_WALL_PORTS);
+        assert_false(plan_wall_has(ports, PLAN_WALL_PORTS, WALL_SSH));
+        spec.egress_count = PLAN_WALL_PORTS + 1;
+        assert_int_equal(plan_wall_ports(&spec, ports, NULL), PLAN_WALL_PORTS + 1);
+}
+
 int
 main(void)
 {
@@ -156,6 +179,7 @@ main(void)
                 cmocka_unit_test(a_list_has_a_wall),
                 cmocka_unit_test(without_a_list_nothing_is_different),
                 cmocka_unit_test(each_port_once),
+                cmocka_unit_test(ssh_is_listened_to_where_there_is_room),
                 cmocka_unit_test(a_wall_that_nothing_is_listed_for),
                 cmocka_unit_test(a_routed_wall_has_its_own_step_and_a_stock),
                 cmocka_unit_test(a_stock_has_an_end),

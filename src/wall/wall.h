@@ -33,7 +33,7 @@ enum wall_slot {
         WALL_PROXY,            /* gate's own address, port WALL_PROXY_PORT: CONNECT for programs that insist on a proxy */
         WALL_FIXED             /* then one listener [::]:port for each further port below 1024 that the list names */
 };
-enum { WALL_PROXY_PORT = 3128, WALL_PORTS_MAX = 58, WALL_SOCKETS_MAX = 64, WALL_STOCK_MAX = 64, WALL_FDS_MAX = WALL_SOCKETS_MAX + WALL_STOCK_MAX, WALL_BACKLOG = 1024 };
+enum { WALL_PROXY_PORT = 3128, WALL_SSH = 22 /* listened to as well, where there is room: what is asked for most without being listed, and then told */, WALL_PORTS_MAX = 58, WALL_SOCKETS_MAX = 64, WALL_STOCK_MAX = 64, WALL_FDS_MAX = WALL_SOCKETS_MAX + WALL_STOCK_MAX, WALL_BACKLOG = 1024 };
 
 struct wall_listener { uint16_t port; uint16_t pad; uint32_t index; /* of the address it is bound to; 0: any */ };
 
