@@ -194,10 +194,11 @@ check_ports(const struct sandbox *s, const struct spec *now, const struct spec *
         return s->box->is_routed ? check_stock(s, wanted, e) : check_low(s, now, wanted, e);
 }
 
-/* Judged as if it were created now, by whoever owns it. */
+/* Judged as if it were created now, by whoever owns it. What it had was judged, or nobody knows which ports are its: then none below 1024 that everybody has not. */
 static int
 judge(struct sandbox *s, const struct store_bytes *manifest, struct error *e)
 {
+        static const struct spec unknown;
         struct prepared *old = s->prepared;
         struct arena old_tree = s->tree_memory;
         struct store_bytes old_manifest = s->row.manifest;
@@ -207,7 +208,7 @@ judge(struct sandbox *s, const struct store_bytes *manifest, struct error *e)
         s->row.manifest = *manifest;
         result = sandbox_judge(s, e);
         if (result == 0)
-                result = check_ports(s, old->spec, s->prepared->spec, e);
+                result = check_ports(s, old ? old->spec : &unknown, s->prepared->spec, e);
         if (result == 0)
                 result = sandbox_save(s, e);
         if (result < 0) {
@@ -221,9 +222,11 @@ judge(struct sandbox *s, const struct store_bytes *manifest, struct error *e)
                 s->row.manifest = old_manifest;
                 return -1;
         }
-        prepared_fini(old);
-        free(old);
-        arena_fini(&old_tree);
+        if (old) {
+                prepared_fini(old);
+                free(old);
+                arena_fini(&old_tree);
+        }
         return 0;
 }
 
@@ -233,6 +236,8 @@ op_network(struct call *c, struct error *e)
         struct sandbox *s = registry_of_call(c, e);
         struct store_bytes manifest;
         struct record_writer w;
+        struct error refused;
+        bool is_judged;
 
         if (!s)
                 return CALL_FAILED;
@@ -242,7 +247,10 @@ op_network(struct call *c, struct error *e)
                 calls_add(&s->waiting, c);
                 return CALL_WAITS;
         }
-        if (sandbox_judge(s, e) < 0 || write_manifest(s, &c->record, &manifest, e) < 0)
+        is_judged = sandbox_judge(s, e) == 0;          /* what was listed once may not be permitted any more: only the new list counts */
+        if (!is_judged)
+                refused = *e;
+        if (write_manifest(s, &c->record, &manifest, e) < 0)
                 return CALL_FAILED;
         if (manifest.len != s->row.manifest.len || memcmp(manifest.bytes, s->row.manifest.bytes, manifest.len) != 0) {
                 if (judge(s, &manifest, e) < 0)
@@ -250,6 +258,9 @@ op_network(struct call *c, struct error *e)
                 if (s->box && s->box->is_ready)
                         wall_box_changed(s->box);
                 watch_tell(s, "network-changed", NULL);
+        } else if (!is_judged) {
+                *e = refused;
+                return CALL_FAILED;
         }
         if (s->box && s->box->wall != 0 && s->box->taken != s->box->generation) {
                 calls_add(&s->box->listing, c);        /* begins anew once the gate has it */

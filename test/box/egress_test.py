@@ -393,12 +393,14 @@ def run_gate_killed(world):
 
 # -- a sandbox of the daemon --------------------------------------------------------------------------------------------
 
-def daemon_of():
+def daemon_of(**more):
     folder = tempfile.mkdtemp(prefix="carrel-egress-")
     path = os.path.join(folder, "host.json")
     with open(path, "w", encoding="ascii") as f:
-        json.dump(HOST, f)
-    return Daemon("--host", path)
+        json.dump({**HOST, **more}, f)
+    d = Daemon("--host", path)
+    d.host = path
+    return d
 
 
 def out_of(answer):
@@ -453,6 +455,27 @@ def daemon_sandbox(world):
         daemon_gate_killed(d, world, box)
         daemon_restarted(d, world, box)
         daemon_live_change(d, world, box)
+
+
+def daemon_narrowed(world):
+    """The operator permits less than a living sandbox has listed."""
+    ask = world.code('print("new", ask("new.test")[0])\nprint("reached", ask("new.test")[0] == 0 and "HTTP/1.1 200" in tls("new.test", "new.test", ca=ca))\n'
+                     'print("old", ask("allowed.test")[0])\n')
+    with daemon_of(egress_allowed=[*LISTED, "new.test"]) as d:
+        box = d.create(manifest=MANIFEST)
+        d.exec(box, ["true"])
+        with open(d.host, "w", encoding="ascii") as f:
+            json.dump({**HOST, "egress_allowed": ["new.test"]}, f)
+        ready = d.log_text().count("ready; ")
+        d.child.send_signal(signal.SIGHUP)
+        until("the daemon is ready again", lambda: d.log_text().count("ready; ") > ready and d.is_up())
+        a = d.call("POST", "/v1/sandboxes/%s/execs" % box, {"argv": ["true"]})
+        check("a living sandbox whose list the operator does not permit any more begins no command", a.code == "sandbox_egress_not_permitted", a)
+        a = d.call("PUT", "/v1/sandboxes/%s/network" % box, {"egress": ["new.test", "allowed.test"]})
+        check("  a list that is not permitted either changes nothing", a.code == "sandbox_egress_not_permitted", a)
+        a = d.call("PUT", "/v1/sandboxes/%s/network" % box, {"egress": ["new.test"]}, timeout=ALWAYS)
+        said = out_of(d.exec(box, ["python3", "-c", ask], timeout=ALWAYS)) if a.status == 200 else None
+        check("  and one that is brings it back, with that alone", said == {"new": "0", "reached": "True", "old": "3"}, a, said)
 
 
 # -- what was refused, told with how a command ended --------------------------------------------------------------------
@@ -616,7 +639,7 @@ def daemon_live_change(d, world, box):
 def main(only=()):
     enter()
     world = World()
-    for part in (run_reaches, run_refuses, run_without_list, run_with_loader, run_capped, run_gate_killed, run_link_cut, daemon_sandbox, daemon_told, daemon_capped, daemon_link_cut):
+    for part in (run_reaches, run_refuses, run_without_list, run_with_loader, run_capped, run_gate_killed, run_link_cut, daemon_sandbox, daemon_told, daemon_capped, daemon_link_cut, daemon_narrowed):
         if not only or part.__name__ in only:
             part(world)
 
