@@ -82,7 +82,7 @@ def hostile(data, question, kind, name):
         return [reply(data, question, [record(here, kind, socket.inet_aton(OWN) if kind == A else socket.inet_pton(socket.AF_INET6, OWN6))])]
     if name == "near.test":
         return [reply(data, question, [record(here, AAAA, socket.inet_pton(socket.AF_INET6, NEAR6))] if kind == AAAA else [])]
-    table = {"api.test": v4, "evil.test": loop, "a.wild.test": v4, "raw.test": v4, "one.test": v4, "two.test": v4}
+    table = {"api.test": v4, "evil.test": loop, "a.wild.test": v4, "raw.test": v4, "one.test": v4, "two.test": v4, "head.test": socket.inet_aton("127.0.0.3"), "hints.test": socket.inet_aton("127.0.0.4"), "early.test": socket.inet_aton("127.0.0.5")}
     if name in table or name.endswith(".wild.test"):
         return [reply(data, question, [record(here, A, table.get(name, v4))] if kind == A else [])]
     return [reply(data, question, [], 0x8183)]
@@ -284,6 +284,51 @@ for i in range(300):
 print(good)
 ''')
     check("H11 and one name as often as anybody likes", r.out == "300\n" and not r.denials, r)
+
+
+# -- hostile servers ---------------------------------------------------------------------------------------------------
+
+def endless(first, again):
+    def handle(peer):
+        peer.recv(65536)
+        peer.sendall(first)
+        while True:
+            peer.sendall(again * 1000)
+    return handle
+
+
+def upstream():
+    lot = [Origin("127.0.0.3", 80, endless(b"HTTP/1.1 200 OK\r\n", b"X-More: of the same\r\n")),
+           Origin("127.0.0.4", 80, endless(b"", b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n")),
+           Origin("127.0.0.5", 80, endless(b"HTTP/1.1 100 Continue\r\n", b"X-More: of the same\r\n"))]
+    g = Gate(["api.test", "head.test", "hints.test", "early.test"])
+    p = g.start(sys.executable, "-uc", PRELUDE + '''
+def begin(name, upgrade):
+    s = socket.create_connection((address(name), 80), 60); s.settimeout(60)
+    s.sendall(("GET / HTTP/1.1\\r\\nHost: %s\\r\\n" % name + ("Connection: Upgrade\\r\\nUpgrade: websocket\\r\\nSec-WebSocket-Version: 13\\r\\nSec-WebSocket-Key: eHh4eHh4eHh4eHh4eHh4eA==\\r\\n" if upgrade else "") + "\\r\\n").encode())
+    return s
+def amount(s, most):
+    got = 0
+    try:
+        while got < most and (more := s.recv(1 << 20)): got += len(more)
+    except OSError as e: return errno.errorcode.get(e.errno)
+    return got >= most
+for name in ("head.test", "hints.test", "early.test"):
+    print(name, amount(begin(name, False), 8 << 20), amount(begin(name, True), 8 << 20))
+unread = [begin(name, upgrade) for name in ("head.test", "hints.test", "early.test") for upgrade in (False, True) for _ in range(20)]
+print("neighbour", "200 OK" in talk(address("api.test"), 80, get("api.test")))
+sys.stdin.readline()
+''')
+    said = [p.stdout.readline().decode().strip() for _ in range(4)]
+    with open("/proc/%d/task/%d/children" % (p.pid, p.pid)) as f:
+        gates = [pid for pid in f.read().split() if open("/proc/%s/comm" % pid).read() == "carrel-gate\n"]
+    with open("/proc/%s/status" % gates[0]) as f:
+        most = int(next(line for line in f if line.startswith("VmHWM")).split()[1])
+    p.communicate(b"\n", timeout=ALWAYS)
+    check("H19 a server whose head, or whose answers that are none yet, have no end: passed on, or reset where a change of protocol waits for it; the next server answers",
+          said == ["head.test True True", "hints.test True ECONNRESET", "early.test True ECONNRESET", "neighbour True"], said)
+    check("H19 and the gate keeps none of it", most < 32 * 1024, "%d KiB" % most)
+    assert lot
 
 
 # -- bytes ------------------------------------------------------------------------------------------------------------
@@ -537,7 +582,7 @@ def boxes():
 def main():
     enter()
     w = world()
-    for rows in (lists, signals, descriptors, lambda: own_addresses(w), neighbours, lambda: resolvers(w), lambda: tunnel(w), urgent, lambda: payloads(w), boxes):
+    for rows in (lists, signals, descriptors, lambda: own_addresses(w), neighbours, lambda: resolvers(w), lambda: tunnel(w), upstream, urgent, lambda: payloads(w), boxes):
         try:
             rows()
         except Exception as e:                         # noqa: BLE001 - a row that breaks is a row that fails, and the others go on
