@@ -30,6 +30,7 @@ struct connection {
         struct policy *policy;                 /* as it was at the beginning, or when it was last found to allow this */
         enum denial refused;                   /* decided before its first bytes; they only say how to tell */
         enum denial late;                      /* a request was refused while it is relayed: the answers before it are still passed on, and then ours */
+        bool is_quiet;                         /* HTTP/2 without a request: it is called for soon */
         unsigned sockets;                      /* of the gate's descriptors: 1, or 2 once somebody is called */
         uint16_t port;
         struct egress_host host;

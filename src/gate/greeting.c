@@ -3,8 +3,10 @@
  *
  * Room: gate (acting). Touches: mem.
  * Theory: nobody is called before the greeting agrees with the name that the address was given out for. A destination that was refused already is asked for its
- * first bytes all the same: they say in which words to refuse.
+ * first bytes all the same: they say in which words to refuse. A client of HTTP/2 may wait for its server's SETTINGS before it asks for anything: then the server is
+ * called for a preface that names nobody, and each request is judged while it is relayed.
  */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +14,8 @@
 #include "gate/layers.h"
 #include "proto/greeting.h"
 #include "proto/hello.h"
+
+enum { PREFACE_LEN = 24 /* of HTTP/2 */, QUIET_MS = 100 };
 
 struct hello_state { struct hello hello; };
 
@@ -85,6 +89,21 @@ look_at_tls(struct connection *c)
         }
 }
 
+static void
+is_quiet(struct loop_timer *t)
+{
+        connection_dial((struct connection *)((char *)t - offsetof(struct connection, timer)));
+}
+
+/* Its preface and what else is no request may go, and nothing follows for a moment. The moment is not put off by what dribbles in. */
+static void
+wait_for_request(struct connection *c)
+{
+        if (c->protocol != PROTOCOL_HTTP2 || c->out.hold.judged <= PREFACE_LEN || c->is_quiet)
+                return;
+        c->is_quiet = loop_timer_set(c->wall->gate->loop, &c->timer, loop_now_ms() + QUIET_MS, is_quiet) == 0;
+}
+
 /* The first request has to be whole and for this host before anybody is called; the judge stays for those that follow. */
 static void
 look_at_http(struct connection *c, enum egress_protocol protocol)
@@ -124,6 +143,8 @@ look_at_http(struct connection *c, enum egress_protocol protocol)
         h->judged += pass;
         if (judge_has_request(c->out.judge))
                 connection_dial(c);
+        else
+                wait_for_request(c);
 }
 
 void

@@ -361,6 +361,22 @@ print("well", ask_h2(BEGIN + request(1, ok) + request(3, ok), (1, 3)))
 ''')
     opened = [line for line in r.out.splitlines() if not line.endswith(" False") and not line.startswith("well")]
     check("H12 what breaks the rules of HTTP/2 opens nothing, and a connection that keeps to them is served", not opened and r.out.endswith("well {1: 'api.test', 3: 'api.test'}\n"), r)
+    r = Gate(["api.test"]).python(FRAMES + '''
+def waits(name):
+    # As grpc-go: no request before the server's SETTINGS have come.
+    with socket.create_connection((address("api.test"), 80), 60) as s:
+        s.settimeout(60)
+        s.sendall(BEGIN)
+        try:
+            if take(s, 15)[3:4] != b"\\4": return "no SETTINGS"
+            s.sendall(frame(4, 1, 0) + request(1, GET + HTTP + SLASH + authority(name)))
+            while more := s.recv(65536):
+                if b"api.test" in more or b"evil.test" in more: return b"api.test" if b"api.test" in more else b"evil.test"
+            return "the end"
+        except OSError as e: return errno.errorcode.get(e.errno)
+print(waits(b"api.test"), waits(b"evil.test"))
+''')
+    check("a client that waits for the server's SETTINGS before its first request is served, and judged", r.out == "b'api.test' ECONNRESET\n" and r.codes() == ["host_mismatch"], r)
     check("H12 and the server heard of no other host", not [a for a in server.asked[before:] if a != "api.test"], server.asked[before:][-10:])
 
 
