@@ -89,10 +89,20 @@ look_at_tls(struct connection *c)
         }
 }
 
+/* Of HTTP/2 the request is read even where nothing can come of it: it says on which stream to refuse. */
+static void
+go_on(struct connection *c)
+{
+        if (c->refused != DENIAL_NONE)
+                connection_refuse(c, c->refused, NULL);
+        else
+                connection_dial(c);
+}
+
 static void
 is_quiet(struct loop_timer *t)
 {
-        connection_dial((struct connection *)((char *)t - offsetof(struct connection, timer)));
+        go_on((struct connection *)((char *)t - offsetof(struct connection, timer)));
 }
 
 /* Its preface and what else is no request may go, and nothing follows for a moment. The moment is not put off by what dribbles in. */
@@ -114,7 +124,7 @@ look_at_http(struct connection *c, enum egress_protocol protocol)
         size_t pass;
 
         c->protocol = protocol;
-        if (c->refused != DENIAL_NONE) {
+        if (c->refused != DENIAL_NONE && (protocol != PROTOCOL_HTTP2 || layer_is_off(LAYER_JUDGE))) {
                 connection_refuse(c, c->refused, NULL);
                 return;
         }
@@ -131,7 +141,7 @@ look_at_http(struct connection *c, enum egress_protocol protocol)
         }
         switch (judge_take(c->out.judge, h->bytes + h->judged, h->len - h->judged, &pass, &reason, &other)) {
         case JUDGE_REFUSED:
-                connection_refuse(c, reason, other.text);
+                connection_refuse(c, c->refused != DENIAL_NONE ? c->refused : reason, c->refused != DENIAL_NONE ? "" : other.text);
                 return;
         case JUDGE_WAITS:
                 c->out.waits = true;
@@ -142,7 +152,7 @@ look_at_http(struct connection *c, enum egress_protocol protocol)
         }
         h->judged += pass;
         if (judge_has_request(c->out.judge))
-                connection_dial(c);
+                go_on(c);
         else
                 wait_for_request(c);
 }

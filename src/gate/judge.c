@@ -222,6 +222,15 @@ judge_has_request(const struct judge *j)
         return j->has_request;
 }
 
+uint32_t
+judge_stream(const struct judge *j, bool *ret_is_head)
+{
+        const struct http2_request *r = j && j->http2 ? http2_request(j->http2) : NULL;
+
+        *ret_is_head = r && strcmp(r->method, "HEAD") == 0;
+        return r ? r->stream : 0;
+}
+
 struct answers *
 judge_answers(struct judge *j)
 {

@@ -34,6 +34,9 @@ enum judge_verdict judge_take(struct judge *j, const char *bytes, size_t len, si
 /* Was a request permitted yet? */
 bool judge_has_request(const struct judge *j);
 
+/* HTTP/2: the stream of the request that was looked at last, and whether its answer has no body; 0: none was, or it is another protocol. */
+uint32_t judge_stream(const struct judge *j, bool *ret_is_head);
+
 /* What the server still owes; NULL: that is not followed. The judge's own. */
 struct answers *judge_answers(struct judge *j);
 

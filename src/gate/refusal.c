@@ -9,7 +9,7 @@
 
 #include "gate/connection_parts.h"
 
-enum { TEXT_MAX = 900, ANSWER_MAX = 2048, TLS_UNRECOGNIZED_NAME = 112, TLS_ACCESS_DENIED = 49, TLS_INTERNAL_ERROR = 80, HTTP2_REFUSED = 0xb /* ENHANCE_YOUR_CALM */ };
+enum { TEXT_MAX = 900, BODY_MAX = TEXT_MAX + 600, ANSWER_MAX = 2048, TLS_UNRECOGNIZED_NAME = 112, TLS_ACCESS_DENIED = 49, TLS_INTERNAL_ERROR = 80, HTTP2_REFUSED = 0xb /* ENHANCE_YOUR_CALM */ };
 
 /* As JSON's strings are written; what is no printable ASCII becomes "?": none of it should be there. */
 static void
@@ -52,18 +52,26 @@ status_of(enum denial reason)
         }
 }
 
-size_t
-refusal_http(enum denial reason, const char *host, uint16_t port, const char *other, char *ret, size_t room)
+/* The same words in every version of HTTP. Gives their length. */
+static int
+write_body(enum denial reason, const char *host, uint16_t port, const char *other, char ret[BODY_MAX])
 {
-        char text[TEXT_MAX], message[TEXT_MAX + 64], name[EGRESS_HOST_MAX + 8], body[TEXT_MAX + 600];
-        int status = status_of(reason), body_len, len;
+        char text[TEXT_MAX], message[TEXT_MAX + 64], name[EGRESS_HOST_MAX + 8];
+        int len;
 
         (void)denial_text(reason, host, port, other ? other : "", text, sizeof text);
         write_json(text, message, sizeof message);
         write_json(host, name, sizeof name);
-        body_len = snprintf(body, sizeof body, "{\"code\":\"%s\",\"host\":\"%s\",\"port\":%u,\"message\":\"%s\"}\n", denial_name(reason), name, (unsigned)port, message);
-        if (body_len < 0 || (size_t)body_len >= sizeof body)
-                body_len = snprintf(body, sizeof body, "{\"code\":\"%s\"}\n", denial_name(reason));
+        len = snprintf(ret, BODY_MAX, "{\"code\":\"%s\",\"host\":\"%s\",\"port\":%u,\"message\":\"%s\"}\n", denial_name(reason), name, (unsigned)port, message);
+        return len < 0 || len >= BODY_MAX ? snprintf(ret, BODY_MAX, "{\"code\":\"%s\"}\n", denial_name(reason)) : len;
+}
+
+size_t
+refusal_http(enum denial reason, const char *host, uint16_t port, const char *other, char *ret, size_t room)
+{
+        char body[BODY_MAX];
+        int status = status_of(reason), body_len = write_body(reason, host, port, other, body), len;
+
         len = snprintf(ret, room,
                        "HTTP/1.1 %d Refused by the sandbox's gate\r\nContent-Type: application/json\r\nContent-Length: %d\r\nX-Carrel-Denied: %s\r\n"
                        "Cache-Control: no-store\r\nConnection: close\r\n\r\n%s",
@@ -84,21 +92,68 @@ leave_tls(struct connection *c, enum denial reason)
         connection_leave(c, alert, sizeof alert);
 }
 
-/* Empty SETTINGS, then GOAWAY with the reason as debug data. */
+/* -- HTTP/2 ----------------------------------------------------------------------------------------------------------- */
+
+enum { HTTP2_HEAD = 9, HTTP2_DATA = 0, HTTP2_HEADERS = 1, HTTP2_SETTINGS = 4, HTTP2_GOAWAY = 7, HTTP2_ACK = 1, HTTP2_END_STREAM = 1, HTTP2_END_HEADERS = 4 };
+
+/* Gives where the next one begins. */
+static char *
+write_frame(char *at, int type, int flags, uint32_t stream, const char *bytes, size_t len)
+{
+        const char head[HTTP2_HEAD] = { (char)(len >> 16), (char)(len >> 8), (char)len, (char)type, (char)flags, (char)(stream >> 24), (char)(stream >> 16), (char)(stream >> 8), (char)stream };
+
+        memcpy(at, head, sizeof head);
+        memcpy(at + sizeof head, bytes, len);
+        return at + sizeof head + len;
+}
+
+static char *
+put(char *at, const char *bytes, size_t len)
+{
+        memcpy(at, bytes, len);
+        return at + len;
+}
+
+/* As refusal_http(). Fields are literals, and nothing of a table is used but names that are in everybody's (RFC 7541, 6.2.2 and appendix A): :status 8, content-type 31. */
+static char *
+write_answer(char *at, const struct connection *c, enum denial reason, const char *other, uint32_t stream, bool is_head)
+{
+        static const char status[] = "\x08\x03", type[] = "\x0f\x10\x10" "application/json", denied[] = "\0\x0f" "x-carrel-denied";
+        char block[128], body[BODY_MAX], address[INET6_ADDRSTRLEN], digits[4], *end = block;
+        const char *name = denial_name(reason);
+        int body_len = write_body(reason, asked_for(c, address), c->port, other, body);
+
+        (void)snprintf(digits, sizeof digits, "%03u", (unsigned)status_of(reason) % 1000);
+        end = put(end, status, sizeof status - 1);
+        end = put(end, digits, 3);
+        end = put(end, type, sizeof type - 1);
+        end = put(end, denied, sizeof denied - 1);
+        *end++ = (char)strlen(name);
+        end = put(end, name, strlen(name));
+        at = write_frame(at, HTTP2_HEADERS, HTTP2_END_HEADERS | (is_head ? HTTP2_END_STREAM : 0), stream, block, (size_t)(end - block));
+        return is_head ? at : write_frame(at, HTTP2_DATA, HTTP2_END_STREAM, stream, body, (size_t)body_len);
+}
+
+/* SETTINGS, the answer where there is a request to answer, then GOAWAY with the reason as debug data. */
 static void
 leave_http2(struct connection *c, enum denial reason, const char *other)
 {
-        char bytes[9 + 9 + 8 + TEXT_MAX] = { 0 }, *goaway = bytes + 9, *text = bytes + 26, address[INET6_ADDRSTRLEN];
-        size_t len;
+        char bytes[4 * HTTP2_HEAD + 128 + BODY_MAX + 8 + TEXT_MAX], goaway[8 + TEXT_MAX] = { 0 }, address[INET6_ADDRSTRLEN], *at = bytes;
+        bool is_head;
+        uint32_t stream = judge_stream(c->out.judge, &is_head);
 
-        bytes[3] = 4;
-        (void)denial_text(reason, asked_for(c, address), c->port, other ? other : "", text, TEXT_MAX);
-        len = 8 + strlen(text);
-        goaway[1] = (char)(len >> 8);
-        goaway[2] = (char)len;
-        goaway[3] = 7;
-        goaway[16] = HTTP2_REFUSED;
-        connection_leave(c, bytes, 9 + 9 + len);
+        at = write_frame(at, HTTP2_SETTINGS, 0, 0, "", 0);
+        if (stream != 0)
+                at = write_answer(at, c, reason, other, stream, is_head);
+        else
+                goaway[7] = HTTP2_REFUSED;
+        goaway[0] = (char)(stream >> 24);
+        goaway[1] = (char)(stream >> 16);
+        goaway[2] = (char)(stream >> 8);
+        goaway[3] = (char)stream;
+        (void)denial_text(reason, asked_for(c, address), c->port, other ? other : "", goaway + 8, TEXT_MAX);
+        at = write_frame(at, HTTP2_GOAWAY, 0, 0, goaway, 8 + strlen(goaway + 8));
+        connection_leave(c, bytes, (size_t)(at - bytes));
 }
 
 void

@@ -261,6 +261,14 @@ print(talk("127.0.0.1", 80, get("api.test")))
     check("HTTP is refused with 403, and the reason in JSON", "HTTP/1.1 403" in lines and '"code":"host_mismatch"' in lines and '"code":"no_name"' in lines, r)
     check("  which names what was connected to, where there is no name", '"host":"203.0.113.7"' in lines and "leads to 203.0.113.7:80." in lines, r)
     check("TLS is refused with an alert that says for what", "UNRECOGNIZED_NAME" in lines, r)
+    for what, words in (("other.test", ("403", "host_mismatch")), ("gone.test", ("502", "unresolved"))):
+        words = (*words, "h2.test" if what == "other.test" else what)
+        h2 = g.run("curl", "-sS", "--http2-prior-knowledge", "--max-time", "60", "-w", "%{http_code} %{http_version}", "-H", "Host: " + what, "http://%s/" % words[2])
+        check("HTTP/2 in clear text is refused with %s, and the reason in JSON" % words[0], h2.status == 0 and h2.out.endswith(words[0] + " 2") and json.loads(h2.out[:-5])["code"] == words[1], h2)
+    h2 = g.run("curl", "-sS", "--http2-prior-knowledge", "--max-time", "60", "http://203.0.113.7/")
+    check("  by an address too", h2.status == 0 and json.loads(h2.out)["code"] == "no_name" and h2.codes() == ["no_name"], h2)
+    h2 = g.run("curl", "-sS", "--http2-prior-knowledge", "--max-time", "60", "-I", "-H", "Host: other.test", "http://h2.test/")
+    check("  and HEAD without a body", h2.status == 0 and h2.out.startswith("HTTP/2 403") and "x-carrel-denied: host_mismatch" in h2.out, h2)
     slow = g.python("""
 lot = [socket.create_connection((address("api.test"), port), 60) for port in (80, 443)]
 for s, part in zip(lot, (b"GET / HT", b"\\x16\\x03")): s.settimeout(60); s.sendall(part)
