@@ -261,6 +261,23 @@ obey(struct channel *c)
         }
 }
 
+/* A byte of the call's input goes in once, from whoever says it first. Who came to it otherwise (exec.stdin) adds to it. */
+static void
+take_input(struct channel *c, const unsigned char *bytes, size_t len)
+{
+        struct exec *x = c->exec;
+        size_t known = 0;
+
+        if (c->says_whole) {
+                if (c->said < x->heard)
+                        known = x->heard - c->said < len ? (size_t)(x->heard - c->said) : len;
+                c->said += len;
+                x->heard = c->said > x->heard ? c->said : x->heard;
+        }
+        if (len > known)
+                input_put(x, bytes + known, len - known);
+}
+
 /* One run of bytes as it came. -1: not a frame we know. */
 static int
 take(struct channel *c, const unsigned char *bytes, size_t len)
@@ -282,7 +299,7 @@ take(struct channel *c, const unsigned char *bytes, size_t len)
                 } else {
                         part = len < c->body_left ? len : c->body_left;
                         if (c->head.kind == CHANNEL_STDIN)
-                                input_put(c->exec, bytes, part);
+                                take_input(c, bytes, part);
                         else
                                 memcpy(c->body + c->body_got, bytes, part);
                         c->body_got += part;
@@ -401,7 +418,7 @@ channel_push_all(struct exec *x)
 }
 
 void
-channel_open(struct exec *x, int take_fd, unsigned is_owner, unsigned is_lossless, uint64_t out_offset, uint64_t err_offset)
+channel_open(struct exec *x, int take_fd, enum channel_of of, unsigned is_lossless, uint64_t out_offset, uint64_t err_offset)
 {
         struct channel *c = calloc(1, sizeof *c);
 
@@ -409,8 +426,8 @@ channel_open(struct exec *x, int take_fd, unsigned is_owner, unsigned is_lossles
                 (void)close(take_fd);
                 return;
         }
-        *c = (struct channel){ .next = x->channels, .exec = x, .fd = take_fd, .at = { out_offset, err_offset }, .is_owner = is_owner != 0,
-                               .is_lossless = is_lossless != 0 };
+        *c = (struct channel){ .next = x->channels, .exec = x, .fd = take_fd, .at = { out_offset, err_offset }, .is_owner = of == CHANNEL_OF_OWNER,
+                               .says_whole = of != CHANNEL_OF_OTHERS && (x->wire_flags & WIRE_EXEC_TTY) == 0, .is_lossless = is_lossless != 0 };
         x->channels = c;
         if (loop_watch_add(x->box->loop, &c->watch, take_fd, 0, ready) < 0) {
                 done(c);

@@ -373,7 +373,7 @@ exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t l
 
         if (x) {
                 if (take_channel >= 0)
-                        channel_open(x, take_channel, 1, ask->flags & BOX_EXEC_LOSSLESS, 0, 0);
+                        channel_open(x, take_channel, CHANNEL_OF_OWNER, ask->flags & BOX_EXEC_LOSSLESS, 0, 0);
                 return;
         }
         x = !is_sound(bytes, len) || (ask->exec != 0 && exec_find(b, ask->exec)) ? NULL : exec_add(b);
@@ -384,7 +384,7 @@ exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t l
         fill(x, ask, wire);
         b->starting++;
         if (take_channel >= 0)
-                channel_open(x, take_channel, 1, ask->flags & BOX_EXEC_LOSSLESS, 0, 0);
+                channel_open(x, take_channel, CHANNEL_OF_OWNER, ask->flags & BOX_EXEC_LOSSLESS, 0, 0);
         else
                 x->flags |= BOX_EXEC_BACKGROUND;
         if (b->state >= BOX_ENDING)

@@ -201,6 +201,43 @@ a_key_that_was_used_starts_nothing(void **state)
         let_go(fds);
 }
 
+/* Says input, or its end, and lets the box hear it. */
+static void
+say(int channel, const char *text)
+{
+        struct channel_frame head = { text ? CHANNEL_STDIN : CHANNEL_STDIN_END, text ? (uint32_t)strlen(text) : 0, 0 };
+
+        assert_int_equal(send(channel, &head, sizeof head, 0), sizeof head);
+        if (text)
+                assert_int_equal(send(channel, text, strlen(text), 0), strlen(text));
+        loop_turn(b.loop);
+}
+
+static void
+one_key_has_one_input_whoever_says_it(void **state)
+{
+        int first = ask(1, BOX_EXEC_BACKGROUND, "again"), second, fds[3];
+        char text[64] = "";
+
+        (void)state;
+        (void)heard(fds);
+        exec_started(exec_find(&b, 1), 5, -1);
+        second = ask(2, BOX_EXEC_BACKGROUND, "again");
+        say(first, "one ");
+        say(second, "one two ");
+        say(first, "two thr");
+        say(second, "three");
+        say(first, "ee");
+        say(first, NULL);
+        say(second, NULL);
+        assert_int_equal(read(fds[0], text, sizeof text), sizeof "one two three" - 1);
+        assert_string_equal(text, "one two three");
+        assert_int_equal(read(fds[0], text, sizeof text), 0);
+        (void)close(first);
+        (void)close(second);
+        let_go(fds);
+}
+
 static void
 a_number_that_is_taken_or_a_torn_message_is_refused(void **state)
 {
@@ -296,6 +333,7 @@ main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(each_end_has_one_word, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_key_that_was_used_starts_nothing, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(one_key_has_one_input_whoever_says_it, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_number_that_is_taken_or_a_torn_message_is_refused, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(people_read_no_control_bytes, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(only_so_many_finished_ones_are_kept, set_up, tear_down),

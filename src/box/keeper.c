@@ -135,7 +135,7 @@ serve_attach(struct keeper *k, struct wire_message *m)
         if (fd < 0)
                 return;
         if (x)
-                channel_open(x, fd, 0, ask.flags & BOX_EXEC_LOSSLESS, ask.stdout_offset, ask.stderr_offset);
+                channel_open(x, fd, (ask.flags & BOX_EXEC_AGAIN) != 0 ? CHANNEL_OF_SAME_CALL : CHANNEL_OF_OTHERS, ask.flags & BOX_EXEC_LOSSLESS, ask.stdout_offset, ask.stderr_offset);
         else
                 (void)close(fd);
 }

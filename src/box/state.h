@@ -61,12 +61,13 @@ struct channel {
         int fd;
         uint64_t at[2];                /* the next byte of each stream */
         uint64_t missed;
+        uint64_t said;                 /* where it says the whole input: how much of it so far */
         unsigned char *rest;           /* what the socket did not take */
         size_t rest_at, rest_len;
         struct channel_frame head;     /* of the frame that is coming in */
         size_t head_got, body_got, body_left;
         unsigned char body[16];        /* of a small frame */
-        unsigned is_owner : 1, is_lossless : 1, is_detached : 1, said_started : 1, said_end : 1, is_hung : 1;
+        unsigned is_owner : 1, says_whole : 1, is_lossless : 1, is_detached : 1, said_started : 1, said_end : 1, is_hung : 1;
 };
 
 struct exec {
@@ -81,6 +82,7 @@ struct exec {
         struct loop_timer timer;
         struct output out[2];
         struct input in;
+        uint64_t heard;                /* bytes of the call's input: with one key several say the same */
         int theirs[3];                 /* the command's ends of its pipes, or -1: 0 until it is sent, 1 and 2 until it has ended */
         struct group *group;
         struct channel *channels;
@@ -198,8 +200,10 @@ void input_put(struct exec *x, const unsigned char *bytes, size_t len);
 void input_end(struct exec *x);
 void input_close(struct exec *x);
 
+enum channel_of { CHANNEL_OF_OTHERS, CHANNEL_OF_SAME_CALL, CHANNEL_OF_OWNER };    /* who looks on; who made the same call again; whose it is */
+
 /* -- channel.c ----------------------------------------------------------------------------------------------------- */
-void channel_open(struct exec *x, int take_fd, unsigned is_owner, unsigned is_lossless, uint64_t out_offset, uint64_t err_offset);
+void channel_open(struct exec *x, int take_fd, enum channel_of of, unsigned is_lossless, uint64_t out_offset, uint64_t err_offset);
 void channel_refuse(int take_fd, const struct wire_exec_failed *failed);
 void channel_push(struct channel *c);                          /* says what can be said; may end the channel */
 void channel_push_all(struct exec *x);

@@ -300,10 +300,15 @@ on_end(struct follow *f, const struct channel_end *end)
 static void
 on_lost(struct follow *f)
 {
+        struct session *s = of_follow(f);
+        struct record fields = { s->view.reply, s->view.reply ? s->view.reply_len : 0 };
         struct error e;
 
-        (void)fail_at(&e, ERROR_BACKEND_FAILED, NULL, "lost", "the sandbox ended, or its box broke off, before the command's end was known");
-        fail_session(of_follow(f), &e);
+        if (!s->view.is_started && strcmp(record_get_text(&fields, FIELD_STATE, ""), "ended") == 0)
+                (void)fail_at(&e, ERROR_EXEC_NOT_FOUND, "exec", "forgotten", "the command has ended, and what it printed is no longer kept");
+        else
+                (void)fail_at(&e, ERROR_BACKEND_FAILED, NULL, "lost", "the sandbox ended, or its box broke off, before the command's end was known");
+        fail_session(s, &e);
 }
 
 /* Everything that had come was told: a snapshot is whole once that is as much as was printed when it was asked for. */

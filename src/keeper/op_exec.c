@@ -387,12 +387,27 @@ static enum call_state
 join(struct call *c, struct sandbox *s, const struct wire_box_listed *l, bool is_known, struct error *e)
 {
         struct wire_box_attach ask = { .exec = l->exec, .flags = record_get_bool(&c->record, FIELD_LOSSLESS, 0) ? BOX_EXEC_LOSSLESS : 0 };
+        struct record_entry input;
         int channel = -1;
 
+        /* What stands in the call itself was given when it was made first. */
+        if (!record_find(&c->record, FIELD_INPUT, &input))
+                ask.flags |= BOX_EXEC_AGAIN;
         if ((!is_known && check_beginning(s, &c->record, l, e) < 0) || attach(s, &ask, &channel, e) < 0)
                 return CALL_FAILED;
         reply_exec(c, s, l, channel);
+        if (record_get_bool(&c->record, FIELD_WAIT_PORTS, 0) && (l->state == BOX_EXEC_STARTING || l->state == BOX_EXEC_RUNNING))
+                port_wait_begin(c, s, l->exec);
         return CALL_DONE;
+}
+
+/* It had its effect; a second time is not what a key is for. */
+static enum call_state
+was_forgotten(struct error *e)
+{
+        (void)fail_at(e, ERROR_EXEC_NOT_FOUND, "key", "forgotten", "the command of this key was run, and what it printed is no longer kept");
+        error_hint(e, "Its effect is there. To run it again, use a new key.");
+        return CALL_FAILED;
 }
 
 static enum call_state
@@ -435,6 +450,8 @@ op_exec(struct call *c, struct error *e)
         same = box_find_key(s->box, record_get_text(&c->record, FIELD_KEY, ""));
         if (same)
                 return join(c, s, same, known > 0, e);
+        if (known > 0)
+                return was_forgotten(e);
         state = record_get_bool(&c->record, FIELD_WAIT_PORTS, 0) ? port_look_before(c, s, e) : CALL_DONE;
         if (state == CALL_DONE)
                 state = secret_need(c, s, e);

@@ -47,6 +47,7 @@ enum box_exec_flag {
         BOX_EXEC_NO_STDIN = 1u << 2,       /* standard input is empty */
         BOX_EXEC_QUIET = 1u << 3,          /* the keeper's own: is not listed, does not keep the box from being idle */
         BOX_EXEC_KILL_REST = 1u << 4,      /* what the command leaves running is killed when it ends */
+        BOX_EXEC_AGAIN = 1u << 5,          /* WIRE_BOX_ATTACH: by a call that was made before, and says the same input from its first byte on */
 };
 
 /*
@@ -67,7 +68,7 @@ struct wire_box_exec {
 };
 
 /* WIRE_BOX_ATTACH, descriptor: the box's end of a channel. Bytes before an offset are not sent again. Unknown exec: the channel closes at once. */
-struct wire_box_attach { uint32_t exec, flags /* BOX_EXEC_LOSSLESS */; uint64_t stdout_offset, stderr_offset; };
+struct wire_box_attach { uint32_t exec, flags /* BOX_EXEC_LOSSLESS, BOX_EXEC_AGAIN */; uint64_t stdout_offset, stderr_offset; };
 
 /* WIRE_BOX_SIGNAL: struct wire_exec_number. WIRE_BOX_KILL: the whole tree of one exec, or of every exec of a task, or of all (with what forgotten ones left). */
 struct wire_box_kill { uint32_t exec /* 0: by task */; uint32_t word /* enum outcome_word: KILLED, TIMED_OUT, POLICY_KILLED */; char task[BOX_KEY_LEN] /* "": all */; };

@@ -9,6 +9,7 @@ import http.client
 import json
 import os
 import re
+import signal
 import socket
 import threading
 import time
@@ -158,6 +159,40 @@ def files(d, box):
     check("nothing is written where nothing may be", d.call("PUT", path + "?path=/usr/x", b"x").code in ("sandbox_mount_read_only", "permission_denied"), d.call("PUT", path + "?path=/usr/x", b"x"))
 
 
+def keys(d):
+    box = d.create(name="keys", ports=[8125], start=True)
+    path = "/v1/sandboxes/keys/execs"
+
+    def slow_write(byte):
+        s = socket.socket(socket.AF_UNIX)
+        s.settimeout(PATIENCE)
+        s.connect(d.http)
+        s.sendall(b"PUT /v1/sandboxes/keys/files?path=kept HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/octet-stream\r\nIdempotency-Key: w\r\nContent-Length: 200000\r\n\r\n" + byte * 100000)
+        return s
+    writers = [slow_write(b"a"), slow_write(b"b")]
+    until("both are writing", lambda: len([i for i in d.must("GET", "/v1/sandboxes/keys/files/list?path=.")["items"] if i["kind"] == "file"]) >= 2)
+    said = []
+    for s, byte in zip(writers, (b"a", b"b")):
+        s.sendall(byte * 100000)
+        said.append(s.recv(64)[:12])
+        s.close()
+    kept = d.call("GET", "/v1/sandboxes/keys/files?path=kept").body
+    check("two writings of one key at the same time are each whole (Z24)", said == [b"HTTP/1.1 204"] * 2 and kept == b"b" * 200000, said, len(kept), set(kept))
+    serve = {"argv": ["python3", "-m", "http.server", "8125"], "wait_ports": True, "key": "serve"}
+    one, two = d.must("POST", path, serve), d.must("POST", path, serve)
+    check("a server that is begun again with its key does not hang the call", one["exec"] == two["exec"] and two["state"] == "running", one, two)
+    once = {"command": "echo x >> once; wc -l < once", "key": "once"}
+    check("a command with a key", d.must("POST", path, once)["stdout"] == "1\n")
+    for _ in range(257):
+        d.exec(box, ["true"])
+    first = d.call("POST", path, once)
+    d.stop(signal.SIGKILL)
+    d.start()
+    second = d.call("POST", path, once)
+    check("a key is heeded when the box has forgotten its command, after a restart too (Z24)", first.code == second.code == "exec_not_found" and d.exec(box, "wc -l < once")["stdout"] == "1\n", first, second)
+    d.must("DELETE", "/v1/sandboxes/keys")
+
+
 def going(d, box):
     """C15: who hangs up takes his foreground command along, and nothing else."""
     for what, accept in (("whole", "application/json"), ("events", "text/event-stream")):
@@ -273,4 +308,6 @@ with Daemon("--listen", "127.0.0.1:0", "--json") as daemon:
         except Exception as e:        # one part that breaks is one failed line, not the end of the others
             check("%s went through" % part.__name__, False, "%s: %s" % (type(e).__name__, e))
     check("the daemon was one all the while", daemon.child.poll() is None and daemon.log_text().count('"ready"') == 1, daemon.log_text()[-800:])
+with Daemon() as daemon:        # one that is killed
+    keys(daemon)
 end()
