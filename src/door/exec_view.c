@@ -22,6 +22,7 @@ capture_add(struct capture *c, const void *bytes, size_t len, uint64_t offset)
         if (c->is_broken || len == 0)
                 return;
         if (offset != c->first + c->len) {
+                c->let_go += c->len;
                 c->len = 0;
                 c->first = offset;
         }
@@ -41,6 +42,7 @@ capture_add(struct capture *c, const void *bytes, size_t len, uint64_t offset)
         if (c->len > 2 * c->cap) {                     /* moved seldom: once a cap's worth */
                 memmove(c->bytes, c->bytes + (c->len - c->cap), c->cap);
                 c->first += c->len - c->cap;
+                c->let_go += c->len - c->cap;
                 c->len = c->cap;
         }
 }
@@ -65,6 +67,7 @@ trim(struct capture *c, int is_base64)
                 return;
         memmove(c->bytes, c->bytes + skip, c->len - skip);
         c->first += skip;
+        c->let_go += skip;
         c->len -= skip;
 }
 
@@ -114,7 +117,7 @@ write_ending(struct json_writer *w, uint16_t tag, const char *name, const struct
         struct outcome o = outcome_of(&v->end);
         const struct { uint16_t tag; uint64_t value; } numbers[] = {
                 { FIELD_DURATION, o.duration_ms }, { FIELD_CPU, o.cpu_ms }, { FIELD_MEMORY_PEAK, o.memory_peak_kb }, { FIELD_STDOUT_BYTES, o.stdout_bytes },
-                { FIELD_STDERR_BYTES, o.stderr_bytes }, { FIELD_DROPPED, o.dropped_bytes },
+                { FIELD_STDERR_BYTES, o.stderr_bytes }, { FIELD_DROPPED, o.dropped_bytes + v->streams[0].let_go + v->streams[1].let_go },
         };
 
         for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
