@@ -9,6 +9,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -209,10 +211,14 @@ read_words(const struct record *r, struct exec_request *ret, const char **argv, 
         ret->argv = argv;
         ret->env = env;
         while (record_next(r, &at, &entry) > 0) {
-                if (entry.tag == FIELD_ARGV && ret->argc == ARGV_MAX)
-                        return fail_at(e, ERROR_QUOTA_EXCEEDED, "argv", NULL, "a command has at most %d words", ARGV_MAX);
-                if (entry.tag == FIELD_ENV && ret->env_count == ENVIRONMENT_MAX)
-                        return fail_at(e, ERROR_QUOTA_EXCEEDED, "env", NULL, "a command has at most %d names in its environment", ENVIRONMENT_MAX);
+                if (entry.tag == FIELD_ARGV && ret->argc == ARGV_MAX) {
+                        (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "argv", NULL, "a command has at most %d words", ARGV_MAX);
+                        return error_hint(e, "Give a long list through standard input or a file: xargs, find -exec, @file."), -1;
+                }
+                if (entry.tag == FIELD_ENV && ret->env_count == ENVIRONMENT_MAX) {
+                        (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "env", NULL, "a command has at most %d names in its environment", ENVIRONMENT_MAX);
+                        return error_hint(e, "Write what many programs need into a file that they read."), -1;
+                }
                 if (entry.tag == FIELD_ARGV) {
                         argv[ret->argc++] = entry.value;
                 } else if (entry.tag == FIELD_ENV) {
@@ -293,6 +299,21 @@ choose_flags(const struct record *r, struct exec_request *q)
         (void)memccpy(q->box.key, record_get_text(r, FIELD_KEY, ""), '\0', sizeof q->box.key - 1);
 }
 
+/* A relative one begins at the working directory of the sandbox, as paths of files do. */
+static int
+choose_directory(const struct sandbox *s, const struct record *r, struct exec_request *q, struct error *e)
+{
+        static char joined[2 * PATH_MAX];      /* until the command is sent, before the next call */
+        const char *own = s->prepared->cwd ? s->prepared->cwd : "/", *asked = record_get_text(r, FIELD_CWD, own);
+        int len;
+
+        while (asked[0] == '.' && asked[1] == '/')
+                asked += 2 + strspn(asked + 2, "/");
+        len = snprintf(joined, sizeof joined, "%s/%s", own[1] == '\0' ? "" : own, asked);
+        q->cwd = asked[0] == '/' ? asked : asked[0] == '\0' || strcmp(asked, ".") == 0 ? own : joined;
+        return (size_t)len < sizeof joined ? 0 : fail_at(e, ERROR_INVALID_ARGUMENT, "cwd", "too_long", "the working directory is longer than a path can be");
+}
+
 static int
 request_of(const struct sandbox *s, const struct record *r, struct exec_request *q, const char **argv, const char **env, struct error *e)
 {
@@ -300,8 +321,7 @@ request_of(const struct sandbox *s, const struct record *r, struct exec_request 
         if (read_words(r, q, argv, env, e) < 0)
                 return -1;
         choose_flags(r, q);
-        q->cwd = record_get_text(r, FIELD_CWD, s->prepared->cwd ? s->prepared->cwd : "/");
-        if (choose_command(s, r, q, argv, e) < 0 || choose_task(s, r, q, e) < 0)
+        if (choose_directory(s, r, q, e) < 0 || choose_command(s, r, q, argv, e) < 0 || choose_task(s, r, q, e) < 0)
                 return -1;
         choose_limits(s, r, q);
         return 0;

@@ -70,6 +70,11 @@ def commands(d, box):
     check("input given at once", got["stdout"] == "aé€", got)
     got = d.exec(box, ["sh", "-c", "pwd; echo $X"], cwd="/tmp", env={"X": "y z"})
     check("directory and environment", got["stdout"] == "/tmp\ny z\n", got)
+    d.exec(box, "mkdir -p sub/deep")
+    got = [d.exec(box, "pwd; echo $PWD", cwd=where)["stdout"].split() for where in ("sub/deep", "./sub/", ".")]
+    check("a relative directory begins where commands begin", got == [["/home/agent/sub/deep"] * 2, ["/home/agent/sub/"] * 2, ["/home/agent"] * 2], got)
+    got = d.exec(box, "head -c 1100000 /dev/zero; head -c 1500000 /dev/zero >&2")
+    check("what an answer has no room for is counted as dropped", len(got["stdout"]) == len(got["stderr"]) == 1 << 20 and got["dropped_bytes"] == 2600000 - (2 << 20), got["dropped_bytes"])
     check("no such command, no such directory", d.call("POST", path, {"argv": ["nope-nope"]}).code == "command_not_found" and d.call("POST", path, {"argv": ["true"], "cwd": "/nope"}).code == "invalid_argument")
     one, two = (d.must("POST", path, {"command": "echo $$ >> /tmp/once; cat /tmp/once | wc -l"}, headers={"Idempotency-Key": "k"}) for _ in range(2))
     check("the same key runs once (Z24)", one["exec"] == two["exec"] and one["stdout"] == two["stdout"] == "1\n", one, two)
