@@ -172,6 +172,7 @@ connected(struct keeper_call *c, const struct keeper_reply *r)
                 return;
         }
         p->server.fd = fd;
+        p->target.port = (unsigned)record_get_uint(&r->fields, FIELD_PORT, 0);
         p->state = PROXY_EXCHANGE;
         proxy_deadline(p, IDLE_MS);
         p->is_asked_in_chunks = p->request.framing == HTTP_CHUNKED;

@@ -108,6 +108,18 @@ ingress_no_token(struct error *e, const char *reason, const char *sentence)
         return -1;
 }
 
+/* The name we are called by, without the token. */
+static void
+note_called(const struct http_head *h, struct ingress_target *ret)
+{
+        struct http_text host = http_head_find(h, "host")->value, name = host_name(host), rest = { name.at + name.len, host.len - name.len };
+
+        if (ends_in_localhost(name))
+                name = (struct http_text){ "localhost", 9 };
+        if (name.len + rest.len <= INGRESS_HOST_MAX)
+                (void)snprintf(ret->called, sizeof ret->called, "%.*s%.*s", (int)name.len, name.at, (int)rest.len, rest.at);
+}
+
 int
 ingress_find(const struct http_head *h, struct ingress_target *ret, struct error *e)
 {
@@ -118,6 +130,7 @@ ingress_find(const struct http_head *h, struct ingress_target *ret, struct error
                 return -1;
         if (ret->token[0] == '\0')
                 return ingress_no_token(e, "missing", "a port is reached with its token: /~TOKEN/ before the path, TOKEN.localhost, or X-Carrel-Token");
+        note_called(h, ret);
         return check_upgrade(h, ret, e);
 }
 
@@ -196,17 +209,6 @@ is_telling(struct http_text name, struct http_text value)
         return http_text_is(name, "referer") && (holds(value, "/~") || holds(value, ".localhost"));
 }
 
-/* The name we are called by, without the token. */
-static int
-put_forwarded_host(struct bytes *out, struct http_text host)
-{
-        struct http_text name = host_name(host), rest = { name.at + name.len, host.len - name.len };
-
-        if (ends_in_localhost(name))
-                name = (struct http_text){ "localhost", 9 };
-        return bytes_text(out, "X-Forwarded-Host: ") | bytes_put(out, name.at, name.len) | bytes_put(out, rest.at, rest.len) | bytes_text(out, "\r\n");
-}
-
 int
 ingress_write_request(const struct http_head *h, const struct ingress_target *t, struct bytes *out)
 {
@@ -231,7 +233,9 @@ ingress_write_request(const struct http_head *h, const struct ingress_target *t,
                 }
                 bad |= put_field(out, name, value);
         }
-        bad |= bytes_text(out, "X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\n") | put_forwarded_host(out, http_head_find(h, "host")->value);
+        bad |= bytes_text(out, "X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\n");
+        if (t->called[0] != '\0')
+                bad |= bytes_text(out, "X-Forwarded-Host: ") | bytes_text(out, t->called) | bytes_text(out, "\r\n");
         bad |= put_framing(out, h->framing, h->length, http_head_find(h, "content-length") != NULL);
         if (t->wants_upgrade)
                 bad |= bytes_text(out, "Connection: Upgrade\r\nUpgrade: ") | bytes_put(out, upgrade->value.at, upgrade->value.len) | bytes_text(out, "\r\n");
@@ -294,14 +298,55 @@ put_cookie(struct bytes *out, const struct ingress_target *t, struct http_text v
         return bad | bytes_text(out, "\r\n");
 }
 
+/* Does the server mean itself? It was told a Host and an X-Forwarded-Host, and knows its port. */
+static int
+is_own_name(const struct ingress_target *t, struct http_text authority)
+{
+        static const char *const loopback[] = { "localhost", "127.0.0.1", "[::1]" };
+        char port[8];
+
+        (void)snprintf(port, sizeof port, ":%u", t->port);
+        for (size_t i = 0; t->port != 0 && i < sizeof loopback / sizeof *loopback; i++) {
+                size_t len = strlen(loopback[i]);
+
+                if (authority.len == len + strlen(port) && strncasecmp(authority.at, loopback[i], len) == 0 && memcmp(authority.at + len, port, strlen(port)) == 0)
+                        return 1;
+        }
+        return http_text_is(authority, "localhost") || (t->called[0] != '\0' && http_text_is(authority, t->called));
+}
+
+/* A path as it is, or that of an address by which the server means itself: then it is that alone. 0: it leads elsewhere, or nobody knows where. */
+static int
+find_own_path(const struct ingress_target *t, struct http_text *value)
+{
+        static const char scheme[] = "http://";
+        struct http_text authority, path = *value;
+
+        if (path.len >= sizeof scheme - 1 && strncasecmp(path.at, scheme, sizeof scheme - 1) == 0) {
+                authority = (struct http_text){ path.at + sizeof scheme - 1, 0 };
+                while (authority.len < path.len - (sizeof scheme - 1) && !strchr("/?#", authority.at[authority.len]))
+                        authority.len++;
+                if (!is_own_name(t, authority))
+                        return 0;
+                path = (struct http_text){ authority.at + authority.len, path.len - (sizeof scheme - 1) - authority.len };
+                if (path.len > 0 && path.at[0] != '/')
+                        return 0;
+                if (path.len == 0)
+                        path = (struct http_text){ "/", 1 };
+        }
+        if (path.len == 0 || path.at[0] != '/' || (path.len > 1 && path.at[1] == '/'))
+                return 0;
+        *value = path;
+        return 1;
+}
+
 /* A path of the server's own gets the prefix back, where the client reached it by one. */
 static int
 put_location(struct bytes *out, const struct ingress_target *t, struct http_text value)
 {
-        int is_own = t->is_prefix && value.len > 0 && value.at[0] == '/' && (value.len < 2 || value.at[1] != '/');
-        int bad = bytes_text(out, "Location: ");
+        int is_own = find_own_path(t, &value), bad = bytes_text(out, "Location: ");
 
-        if (is_own)
+        if (is_own && t->is_prefix)
                 bad |= bytes_text(out, "/~") | bytes_text(out, t->token);
         return bad | bytes_put(out, value.at, value.len) | bytes_text(out, "\r\n");
 }

@@ -8,7 +8,7 @@
 #include "door/bytes.h"
 #include "proto/http_head.h"
 
-enum { INGRESS_TOKEN_MAX = 63 };
+enum { INGRESS_TOKEN_MAX = 63, INGRESS_HOST_MAX = 63 };
 
 /* Where a request goes. */
 struct ingress_target {
@@ -16,6 +16,8 @@ struct ingress_target {
         int is_prefix;                 /* the token stands in the path: answers that lead elsewhere get it back */
         struct http_text path;         /* what the server inside is asked for; borrowed from the head */
         int wants_upgrade;
+        char called[INGRESS_HOST_MAX + 1];     /* what the server inside is told we are called: X-Forwarded-Host; "" where that is long */
+        unsigned port;                 /* the one inside; 0: not known yet */
 };
 
 /*
@@ -32,7 +34,7 @@ int ingress_write_request(const struct http_head *h, const struct ingress_target
 
 /*
  * The head that the client gets. `is_chunked`: the body goes as chunks; `closes`: the connection ends with it. Cookies lose their Domain, so that none is
- * set for a neighbour. -1: no memory.
+ * set for a neighbour; a Location with a name that the server takes for its own leads through us again. -1: no memory.
  */
 int ingress_write_answer(const struct http_head *h, const struct ingress_target *t, int is_chunked, int closes, struct bytes *out);
 

@@ -3,6 +3,7 @@
  */
 #include "door/ingress_head.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/unit.h"
@@ -96,10 +97,47 @@ ports_are_kept_apart(void **state)
         bytes_fini(&out);
 }
 
+static void
+a_server_that_names_itself_leads_through_us_again(void **state)
+{
+        static const char by_path[] = "GET /~tok/a HTTP/1.1\r\nHost: 127.0.0.1:4000\r\n\r\n", by_name[] = "GET /a HTTP/1.1\r\nHost: tok.localhost:4000\r\n\r\n";
+        static const struct { const char *said, *by_path, *by_name; } rows[] = {
+                { "/x?y", "/~tok/x?y", "/x?y" }, { "http://localhost/x", "/~tok/x", "/x" }, { "HTTP://LocalHost", "/~tok/", "/" },
+                { "http://localhost:3000/x/", "/~tok/x/", "/x/" }, { "http://127.0.0.1:3000/", "/~tok/", "/" }, { "http://[::1]:3000/", "/~tok/", "/" },
+                { "http://127.0.0.1:4000/x", "/~tok/x", NULL }, { "http://localhost:4000/x", NULL, "/x" },
+                { "x", NULL, NULL }, { "?x", NULL, NULL }, { "//localhost/x", NULL, NULL }, { "http://localhost//evil.example/", NULL, NULL },
+                { "https://localhost/x", NULL, NULL }, { "http://localhost:30001/", NULL, NULL }, { "http://localhost.evil.example/", NULL, NULL },
+                { "http://127.0.0.1/", NULL, NULL }, { "http://localhost?x", NULL, NULL }, { "http://user@localhost/", NULL, NULL }, { "http://", NULL, NULL }, { "", NULL, NULL },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+                for (int is_by_name = 0; is_by_name < 2; is_by_name++) {
+                        const char *want = is_by_name ? rows[i].by_name : rows[i].by_path;
+                        char answer[128], given[128];
+                        struct bytes out = { 0 };
+                        struct ingress_target t;
+                        struct http_head h;
+                        struct error e;
+
+                        assert_int_equal(find(is_by_name ? by_name : by_path, &h, &t, &e), 0);
+                        t.port = 3000;
+                        (void)snprintf(answer, sizeof answer, "HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", rows[i].said);
+                        (void)snprintf(given, sizeof given, "HTTP/1.1 302 Answer\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", want ? want : rows[i].said);
+                        assert_int_equal(http_head_read(answer, strlen(answer), 0, &h, &e), 0);
+                        assert_int_equal(ingress_write_answer(&h, &t, 0, 0, &out), 0);
+                        if (out.len != strlen(given) || memcmp(out.at, given, out.len) != 0)
+                                fail_msg("%s: %.*s", rows[i].said, (int)out.len, out.at);
+                        bytes_fini(&out);
+                }
+        }
+}
+
 int
 main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(tokens_are_found), cmocka_unit_test(heads_are_written_anew), cmocka_unit_test(ports_are_kept_apart) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(tokens_are_found), cmocka_unit_test(heads_are_written_anew), cmocka_unit_test(ports_are_kept_apart),
+                                            cmocka_unit_test(a_server_that_names_itself_leads_through_us_again) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

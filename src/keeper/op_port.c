@@ -30,6 +30,7 @@ on_connected(struct connect_request *r, int sys, int take_fd)
 
         if (sys == 0) {
                 record_text(&w, FIELD_OWNER, p->owner);
+                record_uint(&w, FIELD_PORT, p->port);
                 reply_send(p->call, &w, 0, take_fd);
                 call_end(p->call);
         } else {

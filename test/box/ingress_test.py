@@ -47,6 +47,9 @@ class Inside(http.server.BaseHTTPRequestHandler):
                 self.wfile.write(bytes([head[0], len(body)]) + body.upper())
             self.close_connection = True
             return
+        if self.path == "/to-itself":
+            self.send_response(302); self.send_header("Location", "http://localhost:%d/there" % self.server.server_address[1]); self.send_header("Content-Length", "0"); self.end_headers()
+            return
         if self.path == "/go-on": go_on.set()
         if self.path == "/slow": time.sleep(3)
         count += 1
@@ -137,6 +140,10 @@ def reached(d):
     check("each port is reached with its own token", one.get()[1].startswith(b"8080:") and two.get()[1].startswith(b"9090:"))
     got = one.get(head="X-Carrel-Token: %s\r\n" % two.token)
     check("  and another port's token leads to that port alone, whatever the path says", got[1].startswith(b"9090:"), got)
+    with one.connect() as s:
+        s.sendall(b"GET /~%s/to-itself HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % one.token.encode())
+        got = whole_answer(s)[0]
+    check("  a server that leads to itself by its own port leads through ours", b"\r\nLocation: /~%s/there\r\n" % one.token.encode() in got, got)
     told = d.call("GET", "/v1/sandboxes/%s/ports/7070" % box)
     check("  a port that was not declared has no token, whoever listens there", told.status == 404 and b"declares no port" in told.body, told)
     wrong = []
