@@ -159,6 +159,24 @@ async function methods(t, osp) {
                 assert.equal(await osp.readFile(e.id, 'deep/er/b.txt'), '');
                 assert.equal((await osp.exec(e.id, 'cat', ['a.txt'])).stdout, 'ä\n');
         }));
+        await t.test('writeFiles: none, many small ones, every character', () => fresh(osp, {}, async e => {
+                await osp.writeFiles(e.id, []);
+                await osp.writeFiles(e.id, Array.from({ length: 1500 }, (_, i) => ({ path: `many/${i}`, content: `${i}` })));
+                assert.equal((await osp.exec(e.id, 'sh', ['-c', 'ls many | wc -l; cat many/1499'])).stdout, '1500\n1499');
+                await osp.writeFiles(e.id, [{ path: 'a b/ü\u{1f600}', content: 'a\0b\u{1f600}' }]);
+                assert.equal(await osp.readFile(e.id, 'a b/ü\u{1f600}'), 'a\0b\u{1f600}');
+                assert.equal((await osp.exec(e.id, 'wc', ['-c'], { stdin: 'a\0ä' })).stdout, '4\n');
+        }));
+        await t.test('a word that no sandbox and no port can be called is one that is not there', async () => {
+                for (const id of ['', '..', 'Ü', 'a/b', 'x'.repeat(300)]) {
+                        assert.deepEqual([await osp.get(id), await osp.stop(id), await osp.readFile(id, 'x'), await osp.getUrl(id, 80)], [null, false, null, null]);
+                        await assert.rejects(osp.exec(id, 'true'), { code: 'sandbox_not_found' });
+                }
+                await fresh(osp, { ports: [3000] }, async e => {
+                        for (const port of [0, -1, 65536, 1.5, NaN])
+                                assert.equal(await osp.getUrl(e.id, port), null);
+                });
+        });
         await t.test('readFile: null where there is no file, or no sandbox', () => fresh(osp, {}, async e => {
                 assert.equal(await osp.readFile(e.id, 'nothing.txt'), null);
                 assert.equal(await osp.readFile('no-such-sandbox', 'nothing.txt'), null);

@@ -146,7 +146,7 @@ export interface DaemonEvent {
 }
 
 /** What the daemon takes as one body of JSON. */
-const BATCH_MAX = 1 << 20;
+const BATCH_MAX = 1 << 20, BATCH_FILES_MAX = 1023;
 
 interface WithSignal {
         signal?: AbortSignal;
@@ -258,12 +258,12 @@ export class CarrelClient {
 
         /** Runs it and waits for its end (with background: only for its beginning). Abandoning a foreground exec kills its tree. */
         exec(id: string, request: ExecRequest, options: WithSignal = {}): Promise<Exec> {
-                return this.transport.json({ method: 'POST', path: `${sandbox(id)}/execs`, body: request, signal: options.signal });
+                return this.transport.json({ method: 'POST', path: `${sandbox(id)}/execs`, body: with_input(request), signal: options.signal });
         }
 
         /** Runs it and says what it says, as it says it. Leaving the loop kills the tree of a foreground exec. */
         stream(id: string, request: ExecRequest, options: WithSignal = {}): AsyncGenerator<ExecEvent, void, void> {
-                const call = { method: 'POST', path: `${sandbox(id)}/execs`, query: { encoding: 'base64' }, body: request, signal: options.signal };
+                const call = { method: 'POST', path: `${sandbox(id)}/execs`, query: { encoding: 'base64' }, body: with_input(request), signal: options.signal };
                 return exec_events(this.transport.events(call));
         }
 
@@ -315,14 +315,17 @@ export class CarrelClient {
                 return or_null(['file_not_found'], this.transport.open(call).then(bytes_of));
         }
 
-        /** Each whole or not at all. Up to 1 MiB together none is put in place before all were received; beyond, one goes after the other. */
+        /** Each whole or not at all. Up to 1 MiB and 1023 files together none is put in place before all were received; beyond, one goes after the other. */
         async writeFiles(id: string, files: FileInput[], options: WithSignal = {}): Promise<void> {
-                const entries = files.map(f => typeof f.content === 'string'
+                if (files.length === 0)
+                        return;
+                // JSON of the daemon has no \u0000: a text that holds one goes as bytes.
+                const entries = files.map(f => typeof f.content === 'string' && !f.content.includes('\0')
                         ? { path: f.path, content: f.content, mode: f.mode }
                         : { path: f.path, content: Buffer.from(f.content).toString('base64'), encoding: 'base64', mode: f.mode });
                 const body = Buffer.from(JSON.stringify({ files: entries }));
 
-                if (body.length <= BATCH_MAX) {
+                if (body.length <= BATCH_MAX && files.length <= BATCH_FILES_MAX) {
                         const headers = { 'content-type': 'application/json' };
                         await this.transport.json({ method: 'POST', path: `${sandbox(id)}/files`, body, headers, signal: options.signal });
                         return;
@@ -356,6 +359,11 @@ export class CarrelClient {
         async remove(id: string, path: string, recursive = false): Promise<boolean> {
                 return (await this.transport.json({ method: 'DELETE', path: `${sandbox(id)}/files`, query: { path, recursive } })).existed;
         }
+}
+
+/** JSON of the daemon has no \u0000: an input that holds one goes as bytes. */
+function with_input(request: ExecRequest): object {
+        return request.input?.includes('\0') ? { ...request, input: Buffer.from(request.input).toString('base64'), encoding: 'base64' } : request;
 }
 
 function part(text: string): string {

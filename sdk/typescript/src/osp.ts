@@ -126,7 +126,7 @@ export class CarrelOsp implements Sandbox {
         }
 
         async get(id: string): Promise<SandboxEntry | null> {
-                const entry = await this.client.get(id);
+                const entry = may_be(id) ? await this.client.get(id) : null;
                 return entry && entry_of(entry);
         }
 
@@ -134,9 +134,9 @@ export class CarrelOsp implements Sandbox {
                 return (await this.client.list()).map(entry_of);
         }
 
-        stop(id: string): Promise<boolean> {
+        async stop(id: string): Promise<boolean> {
                 this.known.delete(id);
-                return this.client.stop(id);
+                return may_be(id) && this.client.stop(id);
         }
 
         /** Waits for the command's end; in a sandbox with declared ports, only until one of them listens. */
@@ -155,6 +155,8 @@ export class CarrelOsp implements Sandbox {
         }
 
         async readFile(id: string, path: string): Promise<string | null> {
+                if (!may_be(id))
+                        return null;
                 try {
                         return (await this.client.readFile(id, path))?.toString('utf8') ?? null;
                 } catch (e) {
@@ -167,6 +169,8 @@ export class CarrelOsp implements Sandbox {
         }
 
         async getUrl(id: string, port: number): Promise<string | null> {
+                if (!may_be(id) || !(Number.isInteger(port) && port > 0 && port < 65536))
+                        return null;
                 try {
                         return (await this.client.url(id, port)).url;
                 } catch (e) {
@@ -196,7 +200,7 @@ export class CarrelOsp implements Sandbox {
                 const known = this.known.get(id);
                 if (known)
                         return known;
-                const entry = await this.client.get(id);
+                const entry = may_be(id) ? await this.client.get(id) : null;
                 if (!entry)
                         throw new CarrelError({ code: 'sandbox_not_found', message: `there is no sandbox ${id}`, hint: 'list() says which there are.' }, 404);
                 return this.learn(entry);
@@ -210,6 +214,11 @@ export class CarrelOsp implements Sandbox {
                 this.known.set(entry.id, known);
                 return known;
         }
+}
+
+/** Can a sandbox be called so? No other word is asked about: it would not be one of the daemon's paths. */
+function may_be(id: string): boolean {
+        return /^[a-z0-9][a-z0-9_.-]{0,63}$/.test(id);
 }
 
 function extensions_of(metadata: unknown): CarrelExtensions {
