@@ -129,6 +129,9 @@ parser_error(struct source *s, const json_error_t *found, struct error *e)
         switch (json_error_code(found)) {
         case json_error_duplicate_key:
                 return syntax_error(e, at, "duplicate_key", "a key of this map stands here a second time");
+        case json_error_null_character:
+        case json_error_null_byte_in_key:
+                return syntax_error(e, at, "json", "a text here holds the character U+0000; bytes are sent as base64, where that is possible");
         case json_error_stack_overflow:
                 return syntax_error(e, at, "too_large", "lists and maps are nested too deep");
         default:
