@@ -57,8 +57,11 @@ permitted(const struct connection *c, const struct operation *o, const struct ca
                 return fail(e, ERROR_POLICY_DENIED, "%s is not for callers", o->name);
         if ((o->flags & OPERATION_ADMIN) != 0 && !who->is_admin)
                 return fail_at(e, ERROR_POLICY_DENIED, "", "admin", "%s is for the daemon's own user alone", o->name);
-        if (who->is_read_only && (o->flags & OPERATION_CONTEXT) == 0)
-                return fail_at(e, ERROR_POLICY_DENIED, "", "scope", "a token of scope read sees get and list, and nothing else");
+        if (who->is_read_only && (o->flags & OPERATION_CONTEXT) == 0) {
+                (void)fail_at(e, ERROR_POLICY_DENIED, "", "scope", "a token of scope read sees get and list, and nothing else");
+                error_hint(e, "Use a token of scope all: `carrel key new` prints one.");
+                return -1;
+        }
         return 0;
 }
 

@@ -14,7 +14,7 @@
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
 
-enum { ID_TRIES = 64, WARNINGS_ROOM = 32 * 1024, ENV_ITEMS_MAX = 512 };
+enum { ID_TRIES = 64, WARNINGS_ROOM = 32 * 1024, ENV_ITEMS_MAX = 512, CLOCKS_DIFFER_MS = 60000 };
 
 /* -- what was asked ----------------------------------------------------------------------------------------------------------- */
 
@@ -207,6 +207,11 @@ find_same(struct call *c, const struct store_sandbox *row, struct sandbox **ret,
                 return -1;
         if (row->name && registry_find_name(c->keeper, row->owner, row->name))
                 return fail_at(e, ERROR_EXISTS, "name", "name_taken", "there is a sandbox named %s already", row->name);
+        if (row->delete_at_ms != 0 && row->delete_at_ms <= row->created_ms - CLOCKS_DIFFER_MS) {
+                (void)fail_at(e, ERROR_INVALID_ARGUMENT, "delete_at_ms", "past", "delete_at_ms lies in the past");
+                error_hint(e, "It is a moment, in milliseconds since 1970; how long it lives is timeout_ms.");
+                return -1;
+        }
         return check_room(c->keeper, row->owner, e);
 }
 

@@ -343,8 +343,11 @@ attach(struct sandbox *s, const struct wire_box_attach *ask, int *ret_channel, s
 {
         int pair[2];
 
-        if (!s->box || s->box->is_gone)
-                return fail(e, ERROR_BACKEND_FAILED, "the box of the sandbox %s is gone, and its output with it", s->id);
+        if (!s->box || s->box->is_gone) {
+                (void)fail(e, ERROR_BACKEND_FAILED, "the box of the sandbox %s is gone, and its output with it", s->id);
+                error_hint(e, "Stop the sandbox, and create another.");
+                return -1;
+        }
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
                 return fail_sys(e, ERROR_INTERNAL, errno, "making a channel");
         if (box_send_fd(s->box, WIRE_BOX_ATTACH, ask, sizeof *ask, pair[1]) < 0) {

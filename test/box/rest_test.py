@@ -23,6 +23,8 @@ MANIFEST = "---\nschema: sandbox/v1\nid: '@test/rest'\nversion: 1.0.0\nprovider:
 
 def lifecycle(d):
     check("health and info", d.call("GET", "/healthz").status == 204 and "python3.11" in str(d.must("GET", "/v1/info")) or d.must("GET", "/v1/info")["version"])
+    past = d.call("POST", "/v1/sandboxes", {"delete_at_ms": int(time.time())})
+    check("a deletion that was to be in 1970 is refused", past.code == "invalid_argument" and past.json["error"]["path"] == "delete_at_ms", past)
     page = d.must("GET", "/v1/openapi.json")
     with open(os.path.join(TREE, "src/api/operation.c"), encoding="utf-8") as f:
         rows = re.findall(r'\{ OP_\w+, "([\w.]+)", "(\w+)", "([^"]+)"', f.read())
@@ -245,6 +247,12 @@ def ports(d):
     other = d.must("GET", "/v1/sandboxes/%s/ports/8124" % box)
     status, body = get(other["url"].partition(port)[2])
     check("where nothing listens it is a typed 502", status == 502 and json.loads(body)["error"]["code"] == "port_unreachable", status, body)
+    low = d.create(ports=[80])
+    words = d.must("GET", "/v1/sandboxes/%s/instructions" % low)["text"]
+    check("what may not listen inside is not promised to a model", "port 80 can be reached" not in words and "no server may listen on ports below 1024" in words, words)
+    status, body = get(d.must("GET", "/v1/sandboxes/%s/ports/80" % low)["url"].partition(port)[2])
+    check("  and the port's own refusal says so", status == 502 and "routed" in json.loads(body)["error"]["hint"], body)
+    d.must("DELETE", "/v1/sandboxes/" + low)
     d.must("DELETE", "/v1/sandboxes/" + box)
 
 
