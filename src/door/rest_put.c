@@ -149,17 +149,18 @@ put_body(struct exchange *x, const void *bytes, size_t len)
         }
 }
 
-/* Octal where it begins with a zero, as people write modes; else decimal, as JSON does. */
+/* Octal where it begins with a zero, as people write modes; else decimal, as JSON does: then 644 is a slip (it has the sticky bit, and no bit of a reader). */
 static int
 read_mode(struct writing *w, const char *text, struct error *e)
 {
+        bool is_octal = text && text[0] == '0';
         char *end;
         unsigned long mode;
 
         if (!text)
                 return 0;
-        mode = strtoul(text, &end, text[0] == '0' ? 8 : 10);
-        if (text[0] < '0' || text[0] > '9' || *end != '\0' || mode > 07777)
+        mode = strtoul(text, &end, is_octal ? 8 : 10);
+        if (text[0] < '0' || text[0] > '9' || *end != '\0' || mode > (is_octal ? 07777 : 0777))
                 return fail_at(e, ERROR_INVALID_ARGUMENT, "mode", "value", "mode is permission bits: 0644, or 420");
         w->put.mode = (uint32_t)mode & 0777;
         w->put.flags = FILE_PUT_MODE;

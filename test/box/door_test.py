@@ -467,6 +467,8 @@ def puts(door):
     check("so is one in chunks", got[0] == 204 and parse(got_files[-1]) == ([(b"c", data, None)], b""), got)
     got = door.ask("PUT", "/v1/sandboxes/a/files?path=e", b"", {"Content-Type": "text/plain"})
     check("an empty one is an empty file", got[0] == 204 and parse(got_files[-1]) == ([(b"e", b"", None)], b""), got)
+    got = door.ask("PUT", "/v1/sandboxes/a/files?path=f&mode=644", b"", {"Content-Type": "text/plain"})
+    check("a mode of decimal digits that means an octal one is refused", got[0] == 400 and b"0644, or 420" in got[2], got)
     got = door.ask("POST", "/v1/sandboxes/a/files", {"files": [{"path": "a", "content": "ü", "mode": 0o600}, {"path": "b", "content": base64.b64encode(b"\0\xff").decode(), "encoding": "base64"}]})
     check("a batch is written in one go", got[0] == 204 and parse(got_files[-1]) == ([(b"a", "ü".encode(), 0o600), (b"b", b"\0\xff", None)], b""), got)
     wrong = []
