@@ -99,6 +99,19 @@ open_listeners(const struct wire_wall_listen *ask, int *stock, size_t *stock_cou
         return result;
 }
 
+enum { SEND_TRIES = 5000 };    /* a millisecond and a little each */
+
+/* All of the user's processes share what may be on its way, and here there is nobody to turn to meanwhile. */
+static int
+send_in_time(int link, uint16_t kind, const void *body, size_t len, const int *fds, size_t count)
+{
+        int result = wire_send(link, kind, body, len, fds, count);
+
+        for (int i = 0; i < SEND_TRIES && result < 0 && wire_is_for_later(result); i++)
+                result = wire_send(link, kind, body, len, fds, count);
+        return result;
+}
+
 /* Opens listeners until the other side goes. */
 static _Noreturn void
 serve(int link, int *stock, size_t stock_count)
@@ -109,7 +122,7 @@ serve(int link, int *stock, size_t stock_count)
         while (wire_receive(link, 1, &m, &ask, sizeof ask) == 1) {
                 struct wire_wall_listened answer = { .request = ask.request };
                 size_t count = ask.index == 0 ? 1 : 2;
-                int fds[2] = { -1, -1 };
+                int fds[2] = { -1, -1 }, result;
 
                 wire_message_close(&m);
                 if (m.kind != WIRE_WALL_LISTEN || m.len != sizeof ask)
@@ -117,7 +130,12 @@ serve(int link, int *stock, size_t stock_count)
                 answer.sys = -open_listeners(&ask, stock, &stock_count, fds);
                 if (answer.sys != 0)
                         count = 0;
-                if (wire_send(link, WIRE_WALL_LISTENED, &answer, sizeof answer, fds, count) < 0)
+                result = send_in_time(link, WIRE_WALL_LISTENED, &answer, sizeof answer, fds, count);
+                if (result == -ETOOMANYREFS) {         /* it will be asked for again */
+                        answer.sys = ETOOMANYREFS;
+                        result = wire_send(link, WIRE_WALL_LISTENED, &answer, sizeof answer, NULL, 0);
+                }
+                if (result < 0)
                         break;
                 for (size_t i = 0; i < count; i++)
                         (void)close(fds[i]);
@@ -164,7 +182,7 @@ be_inside(int link, const struct wall_wanted *wanted, bool needs_user)
         result = drop_privileges();
         if (result < 0)
                 give_up(link, STAGE_PRIVILEGES, result);
-        if (wire_send(link, WIRE_WALL, &told, sizeof told, fds, count) < 0)
+        if (send_in_time(link, WIRE_WALL, &told, sizeof told, fds, count) < 0)
                 _exit(1);
         for (size_t i = 0; i < count; i++)
                 (void)close(fds[i]);

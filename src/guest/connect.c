@@ -127,13 +127,13 @@ look(struct connect *c)
                 finish(c, ETIMEDOUT);
 }
 
-/* 1 when told, 0 when the socket is full, -1 when nobody listens. */
+/* 1 when told, 0 when it cannot be told now, -1 when nobody listens. */
 static int
 tell(const struct connects *x, const struct wire_connected *message, int fd)
 {
         int result = wire_send(x->control, WIRE_CONNECTED, message, sizeof *message, &fd, fd >= 0);
 
-        return result == 0 ? 1 : result == -EAGAIN ? 0 : -1;
+        return result == 0 ? 1 : wire_is_for_later(result) ? 0 : -1;
 }
 
 int

@@ -110,13 +110,13 @@ drop_terminal(struct execs *x, struct exec *e)
         x->held--;
 }
 
-/* 1 when told, 0 when the socket is full, -1 when nobody listens. */
+/* 1 when told, 0 when it cannot be told now, -1 when nobody listens. */
 static int
 tell(const struct execs *x, uint16_t kind, const void *message, size_t len, int fd)
 {
         int result = wire_send(x->control, kind, message, len, &fd, fd >= 0);
 
-        return result == 0 ? 1 : result == -EAGAIN ? 0 : -1;
+        return result == 0 ? 1 : wire_is_for_later(result) ? 0 : -1;
 }
 
 static int

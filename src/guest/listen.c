@@ -42,7 +42,7 @@ listens_tell(struct listens *x)
         int result = x->is_due ? wire_send(x->control, WIRE_WALL_LISTENED, &x->answer, sizeof x->answer, x->fds, x->fd_count) : -EAGAIN;
 
         if (result < 0)
-                return result == -EAGAIN ? 0 : -1;
+                return wire_is_for_later(result) ? 0 : -1;
         for (size_t i = 0; i < x->fd_count; i++)
                 (void)close(x->fds[i]);
         x->is_due = 0;

@@ -223,7 +223,7 @@ answer(struct hold *h, uint32_t request, int sys, const int *fds)
         const struct wire_wall_listened told = { request, sys };
         int result = wire_send(h->link, WIRE_WALL_LISTENED, &told, sizeof told, fds, sys != 0 || !fds ? 0 : fds[1] < 0 ? 1 : 2);
 
-        return result < 0 && result != -EAGAIN ? -1 : 0;       /* untold, it is asked for again */
+        return result < 0 && !wire_is_for_later(result) ? -1 : 0;      /* untold, it is asked for again */
 }
 
 static int

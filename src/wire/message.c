@@ -6,6 +6,7 @@
 #include "wire/message.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -51,6 +52,14 @@ wire_send(int socket, uint16_t kind, const void *body, size_t len, const int *fd
                 sent = sendmsg(socket, &msg, MSG_NOSIGNAL);
         while (sent < 0 && errno == EINTR);
         return sent < 0 ? -errno : 0;
+}
+
+int
+wire_is_for_later(int result)
+{
+        if (result == -ETOOMANYREFS)
+                (void)poll(NULL, 0, 1);
+        return result == -EAGAIN || result == -ETOOMANYREFS;
 }
 
 static void

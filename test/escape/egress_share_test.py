@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 from box_rig import ALWAYS, check, end, report, until                                               # noqa: E402
 from egress_attack_test import Box, diag, datagrams, hostile, Hostile, stream, greets        # noqa: E402
 from egress_load_test import children                                                       # noqa: E402
-from gate_rig import Gate, Origin, enter                                                    # noqa: E402
+from gate_rig import PRELUDE, Gate, Origin, enter                                                    # noqa: E402
 
 API = "198.18.1.44"          # index 300, which each wall here restores as api.test
 EMFILE = 24
@@ -186,6 +186,29 @@ def blocking():
     g.gate.wait(ALWAYS)
 
 
+def on_their_way():
+    """More descriptors of this user are on their way than the gate's process inside may have open: its listener waits, and is not lost."""
+    held = socket.socketpair()
+    null = os.open("/dev/null", os.O_RDONLY)
+    p = subprocess.Popen(["prlimit", "--nofile=1024:1024", *Gate(["raw.test:6002"]).argv(sys.executable, "-uc", PRELUDE + """
+print("ready"); sys.stdin.readline()
+print(ask("raw.test")[0]); sys.stdin.readline()
+print(ask_on("raw.test")[0])
+""")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    p.stdout.readline()
+    for _ in range(10):
+        socket.send_fds(held[0], [b"x"], [null] * 250)
+    p.stdin.write(b"\n")
+    p.stdin.flush()
+    first = p.stdout.readline()
+    for _ in range(10):
+        for fd in socket.recv_fds(held[1], 1, 253)[1]:
+            os.close(fd)
+    out, err = p.communicate(b"\n", timeout=ALWAYS)
+    check("a wall whose listeners cannot be handed on for a while has them later", first == b"2\n" and out == b"0\n", first, out, err[-500:])
+    os.close(null)
+
+
 def memory():
     """Ten thousand greetings that do not end, 30 KiB each, through `carrel gate`."""
     if not has_files(4200, "greetings without an end"):
@@ -222,7 +245,7 @@ def main():
     subprocess.run(["ip", "addr", "add", API + "/32", "dev", "lo"], check=True)
     resolver = Hostile(("127.0.0.1", 5300), hostile)
     origins = [Origin("127.0.0.2", port, greets) for port in (6002, 6102, 6202, 6302)]
-    for rows in (descriptors, shares, many_shares, names, blocking, memory):
+    for rows in (descriptors, shares, many_shares, names, blocking, on_their_way, memory):
         try:
             rows()
         except Exception as e:                         # noqa: BLE001 - a row that breaks is a row that fails, and the others go on
