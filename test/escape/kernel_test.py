@@ -321,9 +321,11 @@ def values_of_groups():
 
 
 def a09_groups(rig, person):
+    with open("/proc/self/cgroup", encoding="utf-8") as f:
+        at_root = "0::/\n" in f                        # in a group of its own a new namespace shows a part only, and that the kernel does not mount here
     before = values_of_groups()
     rig.row(person, "A09 no control group can be mounted, seen or named", A09, ["filter", "landlock", "cgroup_ns"],
-            needed={"cgroup_mount"} | ({"group_names"} if person.is_root else set()))
+            needed=({"cgroup_mount"} if at_root else {"group_names"}) | ({"group_names"} if person.is_root else set()))
     now = values_of_groups()
     rig.tap.ok(all(now.get(k, v) == v for k, v in before.items()), f"A09 the host's release agents are as they were ({person.name})")
 

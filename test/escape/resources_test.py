@@ -54,7 +54,7 @@ def tasks():
             if has_layers():
                 done = ws.without("limits,rlimits", ["python3", "-c", script])
                 check("D01: (control) with limits off there are more", done.stdout.split()[:1] == [b"150"], done)
-        p = subprocess.Popen(ws.argv(["sh", "-c", "b() { b | b & }; b; echo on; sleep 60"], "--timeout", "28s"), stdin=subprocess.DEVNULL,
+        p = subprocess.Popen(ws.argv(["sh", "-c", "b() { b | b & }; b; echo on; read x"], "--timeout", "28s"), stdin=subprocess.PIPE,    # a shell that cannot fork can still read
                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         p.stdout.readline()
         status, goes_on = other.run(["true"]).returncode, p.poll() is None
@@ -63,6 +63,7 @@ def tasks():
         time.sleep(0.1)
         p.terminate()
         check("D01: the bomb is over", p.wait(300) != 0, p.returncode)
+        p.stdin.close()
         p.stdout.close()
 
 
