@@ -82,6 +82,7 @@ static void
 session_break(struct session *s, const struct error *e)
 {
         session_fail(s, e);
+        s->is_cut = true;
         session_kill(s);
 }
 

@@ -73,13 +73,13 @@ session_look_at_limits(struct session *s)
         return next > now ? next - now : 0;
 }
 
-/* A box that was ended on our side has had its say: a reader that does not read may hold us up for a moment, not for ever. */
+/* A command that was ended on our side has had its say: a reader that does not read may hold us up for a moment, not for ever. Of one that ended by itself every byte waits. */
 uint64_t
 session_look_at_drain(struct session *s)
 {
         uint64_t now;
 
-        if (!s->box_is_done || !s->is_killed)
+        if (!s->box_is_done || !s->is_cut)
                 return SESSION_NEVER;
         now = session_now_ms();
         if (s->late == SESSION_NEVER)

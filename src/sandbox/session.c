@@ -47,6 +47,7 @@ void
 session_end(struct session *s, enum outcome_word word)
 {
         session_decide(s, word);
+        s->is_cut = true;
         session_kill(s);
 }
 

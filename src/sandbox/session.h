@@ -25,6 +25,7 @@ struct session {
         uint64_t started, deadline, cpu_look, floor_look, grace, late;   /* moments, milliseconds of the boot clock */
         struct terminal_mode mode;
         bool is_decided, was_started, guest_is_done, box_is_done, is_killed;
+        bool is_cut;                   /* we ended it: it did not end by itself */
         struct outcome outcome;
         struct error error;            /* code ERROR_NONE while all is well */
 };
@@ -36,7 +37,7 @@ uint64_t session_after(uint64_t start, uint64_t span);
 /* Writes the word of the outcome, once: later calls change nothing. */
 void session_decide(struct session *s, enum outcome_word word);
 
-/* Ends every process of the box; the second form decides as well. Any number of times. */
+/* Ends every process of the box; the second form decides as well, and then output waits for its reader no longer than a moment. Any number of times. */
 void session_kill(struct session *s);
 void session_end(struct session *s, enum outcome_word word);
 

@@ -23,7 +23,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from box_rig import (ALWAYS, CARREL, ROOT, Inventory, Workspace, check, end, manifest, need_programs, report)  # noqa: E402
+from box_rig import (ALWAYS, CARREL, ROOT, Inventory, Workspace, check, end, manifest, need_programs, report, until)  # noqa: E402
 
 MIB = 1 << 20
 WORDS = ("exited", "signaled", "timed_out", "oom_killed", "cpu_limit", "killed", "policy_killed", "lost")
@@ -159,6 +159,12 @@ def output():
             total += len(block)
         check("a slow reader with odd sizes gets every byte", p.wait(ALWAYS) == 0 and got.hexdigest() == want, total)
         p.stdout.close()
+        p = subprocess.Popen(ws.argv(["head", "-c", "100000", "/dev/zero"]), stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        total = len(os.read(p.stdout.fileno(), 1))
+        until("the command is over", lambda: "head" not in names_below(p.pid))
+        time.sleep(2.5)         # longer than a command that was killed waits for its reader
+        got, err = p.communicate(timeout=ALWAYS)
+        check("a reader that is away when the command ends gets every byte", total + len(got) == 100000 and (p.returncode, err) == (0, b""), total + len(got), err)
         p = subprocess.Popen(ws.argv(["sh", "-c", "trap 'echo pipe > /workspace/pipe' PIPE; cat /workspace/blob; echo $? > /workspace/status; exit 9"]),
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         os.read(p.stdout.fileno(), 10)
