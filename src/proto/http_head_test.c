@@ -1,6 +1,6 @@
 /*
  * proto/http_head_test.c - what is let through, whatever the pieces it comes in. The many ways to be refused are tested from outside
- * (test/box/http_smuggling_test.py); here each reason stands once, with the place where both readers have to agree.
+ * (test/parts/http_smuggling_test.py); here each reason stands once, with the place where both readers have to agree.
  */
 #include "proto/http_head.h"
 

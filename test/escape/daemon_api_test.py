@@ -19,10 +19,10 @@ import sys
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "box"))
-import keeper_rig  # noqa: E402
-from box_rig import CARREL, PATIENCE, check, end  # noqa: E402
-from daemon_rig import Daemon, processes_of, until  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+import keeper_rig
+from box_rig import CARREL, PATIENCE, check, end
+from daemon_rig import Daemon, processes_of, until
 
 ROOT = os.geteuid() == 0
 HOSTILE = "\x1b]52;c;ZXZpbA==\x07\x1b[2J\u202e\u200b\u009b31m\rX"     # writes a clipboard, clears, turns letters round, overwrites

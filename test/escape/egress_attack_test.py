@@ -15,10 +15,10 @@ import threading
 import time
 import traceback
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "box"))
-from box_rig import ALWAYS, CARREL, ROOT, check, end, until                               # noqa: E402
-from wire import KIND, head                                                              # noqa: E402
-from gate_rig import A, AAAA, PRELUDE, ROUTED, Gate, Names, Origin, Result, enter, read_name     # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import ALWAYS, CARREL, ROOT, check, end, until
+from wire import KIND, head
+from gate_rig import A, AAAA, PRELUDE, ROUTED, Gate, Names, Origin, Result, enter, read_name
 
 OWN = "203.1.113.7"          # no special address: as it were this machine's public one
 OWN6 = "2a00:1234::7"

@@ -15,11 +15,11 @@ import threading
 import time
 import traceback
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "box"))
-from box_rig import ALWAYS, CARREL, check, end, until                                               # noqa: E402
-from daemon_rig import Daemon, processes_of                                                               # noqa: E402
-from gate_rig import PRELUDE, Names, Origin, enter                                          # noqa: E402
-from wire import head                                                                       # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import ALWAYS, CARREL, check, end, until
+from daemon_rig import Daemon, processes_of
+from gate_rig import PRELUDE, Names, Origin, enter
+from wire import head
 
 HOST = {"providers": {"local": {"isolated": True, "egress": True}}, "resolvers": ["127.0.0.1:5300"], "private_networks": ["127.0.0.0/8", "::1/128"]}
 FLIPS = 1000

@@ -12,9 +12,9 @@ import sys
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "box"))
-from box_rig import ALWAYS, CARREL, LAYERS, check, end, report, until                     # noqa: E402
-from gate_rig import A, PRELUDE, Authority, Gate, Names, Origin, Result, enter            # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import ALWAYS, CARREL, LAYERS, check, end, report, until
+from gate_rig import A, PRELUDE, Authority, Gate, Names, Origin, Result, enter
 
 TELL = '''
 def tell(name, is_open): print("OPEN" if is_open else "closed", name, flush=True)

@@ -15,9 +15,9 @@ import subprocess
 import sys
 import threading
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "box"))
-from box_rig import ALWAYS, check, end, report, until                     # noqa: E402
-from gate_rig import PRELUDE, Gate, Names, enter                                # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import ALWAYS, check, end, report, until
+from gate_rig import PRELUDE, Gate, Names, enter
 
 RELAYS, FILES = 10000, 65536
 LISTED, EVIL = "127.0.0.2", "127.0.0.66"

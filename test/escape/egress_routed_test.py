@@ -4,8 +4,9 @@ import os
 import sys
 
 os.environ["CARREL_TEST_ROUTED"] = "1"
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import egress_gate_test                                                        # noqa: E402
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+import egress_gate_test
 
 if __name__ == "__main__":
     egress_gate_test.main()

@@ -15,11 +15,11 @@ import threading
 import time
 import traceback
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "box"))
-from box_rig import ALWAYS, check, end, report, until                                               # noqa: E402
-from egress_attack_test import Box, diag, datagrams, hostile, Hostile, stream, greets        # noqa: E402
-from egress_load_test import children                                                       # noqa: E402
-from gate_rig import PRELUDE, Gate, Origin, enter                                                    # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import ALWAYS, check, end, report, until
+from egress_attack_test import Box, diag, datagrams, hostile, Hostile, stream, greets
+from egress_load_test import children
+from gate_rig import PRELUDE, Gate, Origin, enter
 
 API = "198.18.1.44"          # index 300, which each wall here restores as api.test
 EMFILE = 24

@@ -11,9 +11,9 @@ import sys
 import threading
 import traceback
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "box"))
-from box_rig import check, end, report                                                      # noqa: E402
-from gate_rig import PRELUDE, Authority, Gate, Names, Origin, enter                         # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import check, end, report
+from gate_rig import PRELUDE, Authority, Gate, Names, Origin, enter
 
 # -- TLS that greets twice -----------------------------------------------------------------------------------------------
 

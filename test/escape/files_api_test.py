@@ -12,9 +12,9 @@ import sys
 import threading
 import urllib.parse
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "box"))
-from box_rig import end, report          # noqa: E402
-from daemon_rig import Daemon            # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import end, report
+from daemon_rig import Daemon
 
 TOKEN = secrets.token_hex(16)
 

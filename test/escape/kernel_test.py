@@ -15,8 +15,8 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from rig import HOST, Rig, manifest  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from attack_rig import HOST, Rig, manifest
 
 libc = ctypes.CDLL(None, use_errno=True)
 

@@ -11,9 +11,9 @@ import os
 import sys
 import threading
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "box"))
-from box_rig import end, report          # noqa: E402
-from daemon_rig import Daemon, until     # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import end, report
+from daemon_rig import Daemon, until
 
 FLAT_KIB = 24 * 1024     # more than this above its start, in any process of ours, is not flat
 READER_KIB = 512         # what the door may hold for one reader who does not read (EXCHANGE_HIGH)

@@ -5,9 +5,9 @@ import sys
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "box"))
-from box_rig import SLOW, end, report    # noqa: E402
-from daemon_rig import Daemon, until     # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import SLOW, end, report
+from daemon_rig import Daemon, until
 
 ESCAPER = ("import os,time\n"
            "def beat(path):\n"

@@ -16,8 +16,8 @@ import shutil
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from rig import HOST, Rig, manifest  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from attack_rig import HOST, Rig, manifest
 
 WORKSPACE = {"source": "workspace", "at": "/workspace"}
 

@@ -7,8 +7,8 @@ import random
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "box"))
-from box_rig import Workspace, check, end, need_programs, report  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import Workspace, check, end, need_programs, report
 
 FLOOD = 1 << 30
 RSS_MAX = 17 << 10      # KiB: what --json keeps, and 16 MiB

@@ -9,8 +9,8 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "box"))
-from box_rig import CARREL, LAYERS, PATIENCE, Inventory, Workspace, check, end, has_layers, need_programs, report  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import CARREL, LAYERS, PATIENCE, Inventory, Workspace, check, end, has_layers, need_programs, report
 
 HEARTBEAT = "(setsid setsid sh -c 'trap \"\" TERM INT HUP; while :; do printf . >> /workspace/beat; sleep 0.02; done' >/dev/null 2>&1 &); " \
             "while [ ! -s /workspace/beat ]; do sleep 0.01; done; "

@@ -8,8 +8,8 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "box"))
-from box_rig import LAYERS, ROOT, Workspace, check, end, has_layers, need_programs, report  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import LAYERS, ROOT, Workspace, check, end, has_layers, need_programs, report
 
 MIB = 1 << 20
 OUTER = None

@@ -19,9 +19,9 @@ import tempfile
 import threading
 import urllib.parse
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "box"))
-from box_rig import CARREL, ROOT, check, end, report  # noqa: E402
-from daemon_rig import Daemon, processes_of, until  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import CARREL, ROOT, check, end, report
+from daemon_rig import Daemon, processes_of, until
 
 SLUGS = {"from-file": "FROM_FILE", "from-directory": "FROM_DIRECTORY", "from-command": "FROM_COMMAND", "from-environment": "FROM_ENVIRONMENT"}
 SHOW = "printf %s \"$FROM_FILE$FROM_DIRECTORY$FROM_COMMAND$FROM_ENVIRONMENT\" | sha256sum"

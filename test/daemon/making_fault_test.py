@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""making_fault_test - a call of the kernel fails while a box is made through the daemon: the command never runs with less around it (Z14).
+
+strace holds the process that makes boxes and lets the n-th call of a name fail in each process that comes of it, for n = 1, 2, ... until none is
+hit. Either the create is refused with a code and nothing of it is left anywhere; or the box stands, and then it is as a box always is. The same for
+`carrel run`. MAKING_MAX is how many points of one call are tried (8; 0: all).
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import CARREL, PATIENCE, ROOT, SLOW, end, report
+from daemon_rig import Daemon, groups_of, processes_of, until
+
+MOST = int(os.environ.get("MAKING_MAX", "8")) or 500
+CALLS = (("clone3", "EAGAIN"), ("clone", "EAGAIN"), ("unshare", "ENOSPC"), ("setns", "EPERM"), ("mount", "ENOMEM"), ("umount2", "EBUSY"), ("pivot_root", "EINVAL"), ("fsopen", "ENOMEM"), ("fsconfig", "EINVAL"),
+         ("fsmount", "EPERM"), ("open_tree", "EMFILE"), ("move_mount", "EINVAL"), ("mount_setattr", "EINVAL"), ("openat2", "EMFILE"), ("openat", "EMFILE"), ("seccomp", "ENOMEM"),
+         ("prctl", "EPERM"), ("landlock_create_ruleset", "ENOMEM"), ("landlock_add_rule", "ENOMEM"), ("landlock_restrict_self", "E2BIG"), ("mkdirat", "ENOSPC"), ("write", "ENOSPC"),
+         ("setresuid", "EAGAIN"), ("setresgid", "EPERM"), ("setgroups", "EPERM"), ("capset", "EPERM"), ("sethostname", "EPERM"), ("prlimit64", "EPERM"), ("symlinkat", "ENOSPC"), ("fchownat", "EPERM"),
+         ("pidfd_open", "EMFILE"), ("socketpair", "EMFILE"), ("execveat", "ENOMEM"), ("execve", "ENOMEM"))
+BLOCK = "---\nschema: sandbox/v1\nprovider: local\nconfig: {}\nmounts: [{source: workspace, at: /workspace}]\n---\n"
+CAPS_LEN = 200         # the first lines of it: rights, filters, ids; the shell says them by itself, so that a fault in what it starts comes later
+LOOK = r'''cd /workspace; while read -r what rest; do
+  case $what in CapInh:|CapPrm:|CapEff:|CapBnd:|CapAmb:|NoNewPrivs:|Seccomp:|Seccomp_filters:|Groups:|Uid:|Gid:) echo "$what" $rest;; esac
+done </proc/self/status
+for n in mnt pid net ipc uts user cgroup; do [ "$(readlink /proc/self/ns/$n)" != "$(cat host-$n)" ] && printf '%s ' $n; done
+hostname; ls -a /; ls /dev; cut -d' ' -f4-6 /proc/self/mountinfo | sed 's/carrel[-_a-z0-9A-Z]*//g' | sort; cat /proc/self/limits; cat /proc/net/dev | wc -l
+cat /etc/shadow 2>&1; (: >/etc/x) 2>&1; (: >/proc/sysrq-trigger) 2>&1; mount -t tmpfs x /mnt 2>&1; unshare -U true 2>&1; dmesg 2>&1 | head -1; touch canary; echo end'''
+
+
+class Held:
+    """strace on a process, or around a command, that injects one failure."""
+
+    def __init__(self, folder, call, error, number, pid=None):
+        self.log = os.path.join(folder, "held")
+        with open(self.log, "wb"):
+            pass
+        self.words = ["strace", "-f", "-q", "-o", self.log, "-e", "trace=" + call, "-e", "inject=%s:error=%s:when=%d" % (call, error, number)]
+        self.child = None
+        if pid:
+            self.child = subprocess.Popen([*self.words, "-p", str(pid)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            until("strace is attached", lambda: self.child.poll() is not None or is_traced(pid))
+
+    def end(self):
+        """How often it was hit."""
+        if self.child:
+            if self.child.poll() is None:
+                self.child.send_signal(signal.SIGINT)
+            self.child.wait(PATIENCE)
+            self.child.stderr.close()
+        with open(self.log, "rb") as f:
+            return f.read().count(b"(INJECTED)")
+
+
+def is_traced(pid):
+    with open("/proc/%d/status" % pid, encoding="utf-8") as f:
+        return any(line.startswith("TracerPid:") and line.split()[1] != "0" for line in f)
+
+
+def spawner_of(d):
+    return until("the spawner is there", lambda: next((pid for name, pid in d.children().items() if "init" in name or "spawner" in name), None))
+
+
+class Host:
+    """What a box may leave behind."""
+
+    def __init__(self, d, workspace):
+        self.d, self.workspace = d, workspace
+        self.before, self.groups = self.now(), groups_of({"carrel-"})
+
+    def now(self):
+        with open("/proc/self/mountinfo", encoding="utf-8") as f:
+            mounts = len(f.readlines())
+        return {"mounts": mounts, "boxes": sorted(os.listdir(os.path.join(self.d.state, "boxes"))),
+                "processes": sorted(processes_of(self.d.state).values()), "canary": os.path.exists(os.path.join(self.workspace, "canary")),
+                "listed": [i["id"] for i in self.d.must("GET", "/v1/sandboxes")["items"]]}
+
+    def left(self):
+        """What is not as it was. Groups of others beside us come and go, and are empty for a moment: one of ours is there already, and stays."""
+        suspects = [g for g in groups_of({"carrel-"}) if g not in self.groups]
+        try:
+            until("nothing is left", lambda: self.now() == self.before and not any(is_empty(g) for g in suspects), 10 * SLOW)
+            return []
+        except AssertionError:
+            now = self.now()
+            return ["left: %r, not %r; groups: %r" % ({k: v for k, v in now.items() if v != self.before[k]}, {k: v for k, v in self.before.items() if now[k] != v},
+                                                      [g for g in suspects if is_empty(g)])]
+
+
+def is_empty(group):
+    """Nobody in it, nor below: not one of a daemon beside us. One that goes while we look was another's too."""
+    for top, _, names in os.walk(group):
+        try:
+            if "cgroup.procs" in names and open(os.path.join(top, "cgroup.procs"), "rb").read():
+                return False
+        except OSError:
+            return False
+    return os.path.isdir(group)
+
+
+def attempt(d, workspace):
+    """(what the command saw or None, code of the refusal or None)."""
+    a = d.call("POST", "/v1/sandboxes", {"name": "faulty", "start": True, "workspace": workspace, "manifest": BLOCK})
+    if a.status >= 300:
+        return None, a.code or "an error without a code: %r" % a
+    b = d.call("POST", "/v1/sandboxes/faulty/execs", {"command": LOOK})
+    return (b.json["stdout"] + b.json["stderr"], None) if b.status < 300 and b.json.get("outcome") == "exited" else (None, b.code or (b.json or {}).get("outcome") or repr(b))
+
+
+def clear(d, workspace):
+    d.call("DELETE", "/v1/sandboxes/faulty")
+    path = os.path.join(workspace, "canary")
+    if os.path.exists(path):
+        os.unlink(path)
+
+
+def by_daemon(d, workspace, call, error):
+    wrong, seen, number, hits = [], {}, 0, 0
+    usual, code = attempt(d, workspace)
+    has_run = os.path.exists(os.path.join(workspace, "canary"))
+    clear(d, workspace)
+    if usual is None or not has_run:
+        return 0, {}, ["without a fault: %s, %r" % (code, usual)]
+    until("the first one has gone", lambda: not [n for n in processes_of(d.state).values() if "box" in n] and not os.listdir(os.path.join(d.state, "boxes")))
+    host = Host(d, workspace)
+    while number < MOST and len(wrong) < 3:
+        number += 1
+        held = Held(d.folder, call, error, number, spawner_of(d))
+        saw, code = attempt(d, workspace)
+        has_canary = os.path.exists(os.path.join(workspace, "canary"))
+        hit = held.end()
+        if saw is not None and "end\n" not in saw:     # the fault was in what the command itself did: what it said before that counts
+            saw = usual if saw[:CAPS_LEN] == usual[:CAPS_LEN] or saw.endswith(": Cannot fork\n") and not has_canary else saw
+        if saw is not None and saw != usual:
+            wrong.append("%d: the command ran, and saw %r, not %r" % (number, *differs(saw, usual)))
+        if saw is None and has_canary:
+            wrong.append("%d: refused (%s), and the command has run" % (number, code))
+        if saw is None and (not code or " " in code or code == "internal_error"):
+            wrong.append("%d: %s" % (number, code))
+        clear(d, workspace)
+        wrong += ["%d: %s" % (number, w) for w in host.left()]
+        seen[code or "ran"] = seen.get(code or "ran", 0) + 1
+        if hit == 0:
+            break
+        hits += hit
+    return hits, seen, wrong
+
+
+def differs(saw, usual):
+    return [w for w in saw.split("\n") if w not in usual][:4], [w for w in usual.split("\n") if w not in saw][:4]
+
+
+def by_run(folder, workspace, call, error):
+    wrong, number, hits = [], 0, 0
+    command = [CARREL, "run", "--json", "-f", os.path.join(workspace, "SANDBOX.md"), "-w", workspace, "--", "sh", "-c", LOOK]
+
+    def run(prefix=()):
+        done = subprocess.run([*prefix, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        has_canary = os.path.exists(os.path.join(workspace, "canary"))
+        if has_canary:
+            os.unlink(os.path.join(workspace, "canary"))
+        return done, has_canary
+
+    usual, has_run = run()
+    if not has_run:
+        return 0, ["without a fault: %r" % done_text(usual)]
+    while number < MOST and len(wrong) < 3:
+        number += 1
+        held = Held(folder, call, error, number)
+        done, has_canary = run(held.words)
+        hit = held.end()
+        if has_canary and seen_by(done) != seen_by(usual):
+            wrong.append("%d: the command ran, and saw %r, not %r" % (number, *differs(seen_by(done), seen_by(usual))))
+        if done.returncode < 0 or (done.returncode != 0 and not has_canary and not done.stderr and not done.stdout):
+            wrong.append("%d: ended with %d without a word" % (number, done.returncode))
+        if hit == 0:
+            break
+        hits += hit
+    return hits, wrong
+
+
+def done_text(done):
+    return done.stdout[-300:] + done.stderr[-300:]
+
+
+def seen_by(done):
+    try:
+        return json.loads(done.stdout)["stdout"] + json.loads(done.stdout)["stderr"]
+    except (ValueError, KeyError):
+        return ""
+
+
+def main():
+    if not ROOT or not shutil.which("strace") or subprocess.run(["strace", "-o", "/dev/null", "true"], check=False).returncode != 0:
+        report("a call that fails while a box is made", skip="strace, as root")
+        end()
+    folder = tempfile.mkdtemp(prefix="carrel-making-")
+    os.chmod(folder, 0o755)
+    workspace = os.path.join(folder, "work")
+    os.mkdir(workspace)
+    for name in ("mnt", "pid", "net", "ipc", "uts", "user", "cgroup"):
+        with open(os.path.join(workspace, "host-" + name), "w", encoding="utf-8") as f:
+            f.write(os.readlink("/proc/self/ns/" + name))
+    with open(os.path.join(workspace, "SANDBOX.md"), "w", encoding="utf-8") as f:
+        f.write(BLOCK)
+    os.chmod(workspace, 0o777)
+    with Daemon() as d:
+        for call, error in CALLS:
+            hits, seen, wrong = by_daemon(d, workspace, call, error)
+            more, also = by_run(folder, workspace, call, error)
+            if hits + more == 0 and not wrong + also:
+                report("%s that fails while a box is made" % call, skip="it is not called here")
+                continue
+            report("%s that fails (%s) while a box is made: refused whole, or a whole box (%d hits by the daemon: %r; %d by run; Z14)" % (call, error, hits, seen, more), wrong + ["run: " + w for w in also])
+    shutil.rmtree(folder)
+    end()
+
+
+if __name__ == "__main__":
+    main()
