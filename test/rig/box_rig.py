@@ -20,6 +20,8 @@ SLOW = int(os.environ.get("CARREL_TEST_SLOW") or 1)      # how many times longer
 ALWAYS = 300 * SLOW    # seconds: nothing here takes longer unless it hangs
 PATIENCE = 120 * SLOW  # seconds until a test gives up on something that should come at once: a busy machine is no reason to fail either
 
+DEEP = os.environ.get("CARREL_TEST_DEEP") == "1"         # ./dev test --all: every point of a sweep, long storms, what repeats other rows
+
 results = []
 
 
