@@ -1,0 +1,178 @@
+"""What `./dev test` proves: the table of stages, and the programs that each of them runs."""
+import json
+import os
+import re
+import shutil
+import tempfile
+
+from .job import Job
+
+QUICK, USUAL, ALL = 0, 1, 2          # lengths: --quick, none, --all; a stage runs in its own and in longer ones
+LENGTH_NAMES = ("--quick", "(no option)", "--all")
+CORE = 3                             # weight of a job that keeps one core busy; most programs wait, and weigh 1
+ORDINARY_UID = 1000
+FUZZ_S = 5                           # seconds for each fuzz target in --all; `./dev fuzz` takes longer
+USER_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"   # root's own may lead to places that only root can enter
+TEST_NAMES = re.compile(r"(_test\.(py|sh|mjs)|\.t)$")
+
+
+class Context:
+    """What a row may ask for: the length of this run, and a place for what has to be removed at its end."""
+
+    def __init__(self, length, cores):
+        self.length, self.cores = length, cores
+        self.removed_at_end = []
+
+    def close(self):
+        for path in self.removed_at_end:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def build(folder):
+    """A build keeps all cores busy; tests run beside it, another build does not."""
+    return lambda stage, context: [Job(stage, stage, ["./dev", "build-one", folder], is_tap=False, weight=CORE, lane="build")]
+
+
+def command(*argv, weight=1):
+    return lambda stage, context: [Job(stage, stage, list(argv), is_tap=False, weight=weight)]
+
+
+def tap_command(*argv):
+    return lambda stage, context: [Job(stage, stage, list(argv))]
+
+
+def self_tests(stage, context):
+    """Every tool that can fail a run shows first that it can."""
+    scripts = ["tools/tests", "tools/lint"] + [f"tools/{n}" for n in sorted(os.listdir("tools")) if n.startswith("check-")]
+    return [Job(stage, f"{stage}:{os.path.basename(s)}", [s, "--self-test"]) for s in scripts]
+
+
+def suite(folder, name, **env):
+    """The tests that the build in `folder` lists under a suite; like meson, each runs in that folder unless it says otherwise."""
+    def jobs(stage, context):
+        with open(os.path.join(folder, "meson-info", "intro-tests.json"), encoding="utf-8") as f:
+            listed = [t for t in json.load(f) if any(s.split(":")[-1] == name for s in t["suite"])]
+        return [Job(stage, f"{stage}:{t['name']}", t["cmd"], source=f"src/{t['name']}_test.c", env={**t["env"], **env},
+                    cwd=t.get("workdir") or folder) for t in listed]
+    return jobs
+
+
+def programs_of(folder):
+    return [f"{folder}/{n}" for n in sorted(os.listdir(folder)) if TEST_NAMES.search(n)]
+
+
+def programs(folder):
+    def jobs(stage, context):
+        found = [Job(stage, p, [os.path.abspath(p)], source=p) for p in programs_of(folder)]
+        return [j for j in found if context.length == ALL or not j.is_deep]
+    return jobs
+
+
+def fuzz_targets(stage, context):
+    found = sorted(n for n in os.listdir("build-asan/fuzz") if n.startswith("fuzz-") and os.path.isfile(f"build-asan/fuzz/{n}"))
+    return [Job(stage, f"{stage}:{n[5:]}", ["./dev", "fuzz-one", str(FUZZ_S), n[5:]], is_tap=False, weight=CORE) for n in found]
+
+
+def lint_rooms(stage, context):
+    """One job a room. --all looks at every file; otherwise at those that changed since they were last found clean."""
+    rooms = sorted({os.path.dirname(os.path.join(base, n)) for base, _, names in os.walk("src") for n in names
+                    if n.endswith(".c") and not n.endswith("_test.c")})
+    words = [] if context.length == ALL else ["--changed"]
+    return [Job(stage, f"{stage}:{r[4:]}", ["tools/lint", "-j", "1", "--build", "build-clang", *words, r], is_tap=False, weight=CORE) for r in rooms]
+
+
+def user_tree(stage, context):
+    """A copy of the tree that belongs to an ordinary user; a user who is not root needs none."""
+    if os.geteuid() != 0:
+        return []
+    home = tempfile.mkdtemp(prefix="carrel-user.", dir=os.environ.get("TMPDIR", "/tmp"))
+    context.removed_at_end.append(home)
+    context.user_home = home
+    return [Job(stage, stage, ["tools/user-tree", home, str(ORDINARY_UID)], is_tap=False)]
+
+
+def programs_as_user(*places):
+    """The programs of folders, or single ones, run by an ordinary user."""
+    def jobs(stage, context):
+        if os.geteuid() != 0:
+            return [Job(stage, stage, ["echo", "1..0 # SKIP this user is not root: the programs have run without root already"])]
+        home = context.user_home
+        env = {"HOME": home, "TMPDIR": home, "USER": "carrel", "LOGNAME": "carrel", "PATH": USER_PATH,
+               "CARREL": f"{home}/build/carrel", "CARREL_LAYERS": f"{home}/build-layers/carrel"}
+        become = ["setpriv", f"--reuid={ORDINARY_UID}", f"--regid={ORDINARY_UID}", "--clear-groups"]
+        found = []
+        for place in places:
+            for path in programs_of(place) if os.path.isdir(place) else [place]:
+                found.append(Job(stage, f"{stage}:{path}", become + [f"{home}/{path}"], source=path, env=env, cwd=home))
+        return [j for j in found if context.length == ALL or not j.is_deep]
+    return jobs
+
+
+USER_ESCAPES = ("test/escape/files_api_test.py", "test/escape/living_processes_test.py", "test/escape/living_output_test.py")
+ASAN = {"ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
+
+
+class Stage:
+    def __init__(self, name, length, needs, proves, jobs):
+        self.name, self.length, self.needs, self.proves, self.jobs = name, length, needs.split(), proves, jobs
+
+
+# A stage starts when the stages that it needs have ended well.
+STAGES = (
+    Stage("check-checks", QUICK, "", "each tool that can fail a run does so when it should", self_tests),
+    Stage("build", QUICK, "", "the shipped program builds with musl", build("build")),
+    Stage("build-layers", USUAL, "", "the build whose defences a test may switch off builds", build("build-layers")),
+    Stage("build-test", QUICK, "", "gcc and glibc build everything without a warning", build("build-test")),
+    Stage("build-clang", ALL, "", "clang builds everything without a warning", build("build-clang")),
+    Stage("build-asan", ALL, "", "the sanitizers build everything, fuzz targets too", build("build-asan")),
+    Stage("rooms", QUICK, "", "rooms include only what src/ROOMS allows", command("tools/check-rooms")),
+    Stage("promises", QUICK, "", "every promise of SECURITY.md has a test that exists", command("tools/check-promises")),
+    Stage("pure", QUICK, "build build-test", "deciding rooms import nothing that touches the world", command("tools/check-pure", "build", "build-test")),
+    Stage("links", QUICK, "build", "shipped programs link only what was agreed", command("tools/check-links", "build")),
+    Stage("taste", QUICK, "build-test", "short files, short functions, no banned call", command("tools/check-taste", "--build", "build-test", weight=CORE)),
+    Stage("docs", QUICK, "build", "generated pages are what the tables print", command("./dev", "docs", "--check")),
+    Stage("conformance", QUICK, "build", "AIP-36, case by case", tap_command("build/carrel", "conformance", "test/conform/aip36.yaml")),
+    Stage("unit", QUICK, "build-test", "each module keeps what its header promises", suite("build-test", "unit")),
+    Stage("seeds", USUAL, "build-test", "every reader of foreign bytes survives its seeds", suite("build-test", "seeds")),
+    Stage("cli", QUICK, "build", "carrel run, check and doctor do what the manual says", programs("test/cli")),
+    Stage("parts", USUAL, "build build-layers", "each process of Carrel keeps its contract", programs("test/parts")),
+    Stage("daemon", USUAL, "build build-layers", "the daemon and its sandboxes do what the manual says", programs("test/daemon")),
+    Stage("network", USUAL, "build build-layers", "listed hosts are reached, and nothing else", programs("test/network")),
+    Stage("escape", USUAL, "build build-layers", "attacks fail, and succeed with their defence off", programs("test/escape")),
+    Stage("npm", USUAL, "", "the pinned client packages install", command("test/npm/setup", weight=CORE)),
+    Stage("clients", USUAL, "build npm", "real clients, unmodified, work", programs("test/npm")),
+    Stage("unit-asan", ALL, "build-asan", "the unit tests, with every byte and shift watched", suite("build-asan", "unit", **ASAN)),
+    Stage("fuzz", ALL, "build-asan", "every reader of foreign bytes survives mutations of its seeds", fuzz_targets),
+    Stage("lint", ALL, "build-clang", "three analyzers have no finding that is not answered", lint_rooms),
+    Stage("user-tree", ALL, "build build-layers", "the tree can be copied for an ordinary user", user_tree),
+    Stage("user", ALL, "user-tree", "the same programs, by a user who is not root",
+          programs_as_user("test/parts", "test/cli", "test/daemon", "test/network", *USER_ESCAPES)),
+    Stage("vm", ALL, "build", "the cgroup v2 side, in a virtual machine", lambda stage, context: [
+        Job(stage, stage, [os.path.abspath("test/vm/run")], source="test/vm/run", weight=CORE)]),
+)
+
+# Debian packages that a stage needs beyond the sets `build` and `test` (see PACKAGES in ./dev).
+PACKAGE_SETS = {"npm": "npm", "clients": "npm", "lint": "lint", "vm": "vm"}
+
+
+def find(name):
+    return next((s for s in STAGES if s.name == name), None)
+
+
+def with_needs(names):
+    """These stages and those they need, in the order of the table."""
+    wanted, queue = set(), list(names)
+    while queue:
+        name = queue.pop()
+        if name not in wanted:
+            wanted.add(name)
+            queue += find(name).needs
+    return [s for s in STAGES if s.name in wanted]
+
+
+def of_path(path):
+    """The stage that runs the test program at `path`, or None."""
+    folders = {"test/npm": "clients"}
+    folder = os.path.dirname(os.path.normpath(path))
+    stage = find(folders.get(folder, os.path.basename(folder)))
+    return stage if stage and os.path.dirname(folder) == "test" else None
