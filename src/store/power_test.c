@@ -2,8 +2,8 @@
  * store/power_test.c - the power goes, a write is torn, a bit turns: what is found again is what was said, or a beginning of it (Z07, Z08, Z21).
  *
  * A child says a number after each change and is killed with its log as it stands. The log is cut at every boundary of a frame, one byte before and one behind
- * it, and at bytes between (every POWER_STEP-th, 1 for every one); bytes of it are turned; the database's own bytes are turned.
- * Each image is opened: what it holds has to be the state after one of the changes, never a mixture.
+ * it, and at bytes between; bytes of it are turned; the database's own bytes are turned. How many bytes is said by POWER_STEP (1 for every
+ * one) or CARREL_TEST_DEEP. Each image is opened: what it holds has to be the state after one of the changes, never a mixture.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -18,14 +18,14 @@
 #include "base/unit.h"
 #include "store/store.h"
 
-enum { CHANGES = 24, LOG_HEAD = 32, FRAME_HEAD = 24, PAGE = 4096, FRAME = FRAME_HEAD + PAGE, SAID_MAX = 65536, STEP = 499, TURN_STEP = 61 };
+enum { CHANGES = 24, LOG_HEAD = 32, FRAME_HEAD = 24, PAGE = 4096, FRAME = FRAME_HEAD + PAGE, SAID_MAX = 65536, STEP = 3001, TURN_STEP = 307, DEEP_STEP = 499, DEEP_TURN_STEP = 61 };
 
 struct image { unsigned char *bytes; size_t len; };
 
 static char directory[64], copy[64];
 static struct image database, journal;
 static char *states[CHANGES + 1];      /* what is there after each change, as text */
-static size_t step = STEP;
+static size_t step = STEP, turn_step = TURN_STEP;
 
 /* -- what is there, as text ------------------------------------------------------------------------------------------------ */
 
@@ -190,11 +190,18 @@ clear(const char *path)
 static int
 work(void **state)
 {
-        const char *wanted = getenv("POWER_STEP");
+        const char *wanted = getenv("POWER_STEP"), *deep = getenv("CARREL_TEST_DEEP");
         int told[2], status;
         pid_t child;
 
-        step = wanted ? strtoul(wanted, NULL, 10) : STEP;
+        if (deep && strcmp(deep, "1") == 0) {
+                step = DEEP_STEP;
+                turn_step = DEEP_TURN_STEP;
+        }
+        if (wanted) {
+                step = strtoul(wanted, NULL, 10);
+                turn_step = step > 1 ? turn_step : 1;
+        }
         (void)snprintf(directory, sizeof directory, "/tmp/carrel-power-XXXXXX");
         (void)snprintf(copy, sizeof copy, "/tmp/carrel-power-XXXXXX");
         if (!mkdtemp(directory) || !mkdtemp(copy) || pipe(told) < 0)
@@ -398,7 +405,7 @@ a_turned_byte_of_the_database_makes_nothing_up(void **state)
         store_close(s);                                /* and with that the log is in the database */
         all = strdup(t.bytes);
         whole = image_of(copy, "state.db");
-        for (size_t at = 0; at < whole.len; at += step > 1 ? TURN_STEP : 1) {
+        for (size_t at = 0; at < whole.len; at += turn_step) {
                 whole.bytes[at] ^= (unsigned char)(1u << at % 8);
                 clear(copy);
                 put("state.db", whole.bytes, whole.len);
