@@ -105,7 +105,10 @@ class Schedule:
             self.screen.stage_ended(run)
 
     def refuse(self, run, reason):
-        job = Job(run.stage.name, run.stage.name, [], is_tap=False)
+        name = min(run.only) if run.only else run.stage.name
+        job = Job(run.stage.name, name, [], is_tap=False)
+        with open(os.path.join(self.logs, job.log), "w", encoding="utf-8") as log:
+            log.write(reason + "\n")
         run.jobs = [job]
         self.end(run, Result(job, reason + "\n", 1, 0.0, 0.0))
 
