@@ -8,11 +8,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/arena.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
+#include "clock/clock.h"
 #include "text/utf8.h"
 
 /* -- the call -------------------------------------------------------------------------------------------------- */
@@ -293,19 +293,10 @@ span_text(uint64_t ms, char *out)
         return out;
 }
 
-static uint64_t
-now_ms(void)
-{
-        struct timespec t;
-
-        (void)clock_gettime(CLOCK_REALTIME, &t);
-        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 uint64_t
 span_since(uint64_t moment_ms)
 {
-        uint64_t now = now_ms();
+        uint64_t now = clock_wall_ms();
 
         return now > moment_ms ? now - moment_ms : 0;
 }
@@ -313,7 +304,7 @@ span_since(uint64_t moment_ms)
 uint64_t
 span_until(uint64_t moment_ms)
 {
-        uint64_t now = now_ms();
+        uint64_t now = clock_wall_ms();
 
         return moment_ms > now ? moment_ms - now : 0;
 }

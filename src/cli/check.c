@@ -7,12 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/scoped.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/value.h"
+#include "clock/clock.h"
 #include "prepare/host.h"
 #include "prepare/host_file.h"
 #include "cli/options.h"
@@ -149,7 +149,7 @@ check_with_host(struct arena *arena, const struct checking *c, const struct ref_
                 return -1;
         }
         places = (struct ref_places){ .workspace = dir, .host = rules.tree };
-        host = (struct verdict_host){ rules.rules, ref_places_reader(&places), (int64_t)time(NULL) };
+        host = (struct verdict_host){ rules.rules, ref_places_reader(&places), (int64_t)(clock_wall_ms() / 1000) };
         *ret_status = judge_and_print(arena, c, file, &host, e);
         return 0;
 }

@@ -9,11 +9,11 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/options.h"
+#include "clock/clock.h"
 #include "prepare/verdict.h"
 #include "ref/places.h"
 #include "text/yaml.h"
@@ -103,7 +103,7 @@ host_of(struct arena *arena, const struct node *defaults, const struct node *own
                 return fail(e, ERROR_NO_MEMORY, "no memory for the host of a case");
         *places = (struct ref_places){ .workspace = -1, .host = tree };
         ret->reader = ref_places_reader(places);
-        ret->now_s = (int64_t)time(NULL);
+        ret->now_s = (int64_t)(clock_wall_ms() / 1000);
         if (host_rules_read(arena, tree, "operator://unnamed", &ret->rules, e) < 0)
                 return error_wrap(e, "the host of this case");
         ret->rules->usage = (struct grant_usage){ 0, 0, 0 };     /* nothing has been used before a case */

@@ -8,11 +8,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/finding_print.h"
+#include "clock/clock.h"
 
 enum { SHOW_EVERY_MS = 200 };
 
@@ -34,15 +34,6 @@ cp_failed(struct copying *c, const struct carrel_error *e)
         return ask_failed(&c->ask, NULL, e);
 }
 
-static uint64_t
-now_ms(void)
-{
-        struct timespec t;
-
-        (void)clock_gettime(CLOCK_MONOTONIC, &t);
-        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 void
 cp_progress(struct copying *c, uint64_t bytes)
 {
@@ -51,7 +42,7 @@ cp_progress(struct copying *c, uint64_t bytes)
         c->bytes += bytes;
         if (!c->shows_progress)
                 return;
-        now = now_ms();
+        now = clock_boot_ms();
         if (now - c->shown_ms < SHOW_EVERY_MS)
                 return;
         c->shown_ms = now;

@@ -4,13 +4,13 @@
  * Room: cli (joining, program). Touches: fd (standard streams); the rest is libcarrel's.
  */
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/ask.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/value.h"
+#include "clock/clock.h"
 
 struct creating {
         struct ask ask;
@@ -93,6 +93,6 @@ cmd_create(int argc, char **argv)
             value_duration_read((struct value_place){ "create", "--delete-after" }, c.delete_after, &config.delete_at_ms, &e) < 0)
                 return ask_wrong(&c.ask, &e);
         if (c.delete_after)
-                config.delete_at_ms += (uint64_t)time(NULL) * 1000;
+                config.delete_at_ms += clock_wall_ms();
         return create(&c, &config);
 }

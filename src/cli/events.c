@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/value.h"
+#include "clock/clock.h"
 
 static void
 member(struct json_writer *w, const char *key, const char *text)
@@ -81,22 +82,13 @@ print_text(const struct carrel_event *event)
         return fflush(stdout) == 0 ? 0 : 125;
 }
 
-static uint64_t
-now_ms(void)
-{
-        struct timespec t;
-
-        (void)clock_gettime(CLOCK_BOOTTIME, &t);
-        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 static int
 follow(const struct ask *a, struct carrel_events *events, uint64_t until)
 {
         int status = 0;
 
         while (status == 0) {
-                uint64_t now = now_ms();
+                uint64_t now = clock_boot_ms();
                 struct carrel_event event;
                 struct carrel_error e;
                 int got;
@@ -131,7 +123,7 @@ cmd_events(int argc, char **argv)
                 return status;
         if (carrel_watch(a.c, a.word_count > 0 ? a.words[0] : NULL, &events, &failed) < 0)
                 return ask_close(&a, ask_failed(&a, NULL, &failed));
-        status = follow(&a, events, span ? now_ms() + ms : UINT64_MAX);
+        status = follow(&a, events, span ? clock_boot_ms() + ms : UINT64_MAX);
         carrel_events_free(events);
         return ask_close(&a, status);
 }

@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/finding_print.h"
 #include "cli/sink.h"
+#include "clock/clock.h"
 #include "event/outcome.h"
 #include "sandbox/terminal.h"
 
@@ -38,15 +38,6 @@ struct live {
 static int signals = -1;               /* one for the process: a signal has one hearer */
 
 static const int heard[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH };
-
-static uint64_t
-now_ms(void)
-{
-        struct timespec t;
-
-        (void)clock_gettime(CLOCK_BOOTTIME, &t);
-        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 int
 live_begin(struct carrel_error *e)
@@ -75,7 +66,7 @@ end_it(struct live *l)
         if (l->was_killed || carrel_kill(l->o->c, l->o->id, carrel_exec_number(l->o->x), NULL, NULL) < 0)
                 l->is_stopped = true;          /* without its caller the tree dies as well */
         l->was_killed = true;
-        l->grace_ms = now_ms() + LAST_MS;      /* for a reader who does not read what is left */
+        l->grace_ms = clock_boot_ms() + LAST_MS;      /* for a reader who does not read what is left */
 }
 
 static void
@@ -93,7 +84,7 @@ strike(struct live *l, int number)
                 end_it(l);
                 return;
         }
-        l->grace_ms = now_ms() + GRACE_MS;
+        l->grace_ms = clock_boot_ms() + GRACE_MS;
         carrel_set_timeout(l->o->c, CALL_MS);
         if (carrel_signal(l->o->c, l->o->id, carrel_exec_number(l->o->x), number, NULL) < 0)
                 (void)carrel_exec_signal(l->o->x, number, NULL);
@@ -212,8 +203,6 @@ wait_for(struct live *l, struct pollfd *fds)
 {
         short wanted = carrel_exec_events(l->o->x);
         bool reads = l->input_is_open && l->in_start == l->in_end && !l->is_over;
-        uint64_t now = now_ms();
-        int timeout = l->grace_ms == UINT64_MAX ? -1 : l->grace_ms > now ? (int)(l->grace_ms - now) : 0;
 
         if (l->in_start < l->in_end)
                 wanted |= POLLOUT;
@@ -222,7 +211,7 @@ wait_for(struct live *l, struct pollfd *fds)
         fds[ON_INPUT] = (struct pollfd){ reads ? STDIN_FILENO : -1, POLLIN, 0 };
         fds[ON_OUT] = sink_poll(&l->out);
         fds[ON_ERR] = sink_poll(&l->err);
-        return poll(fds, ON_MAX, timeout);
+        return clock_poll(fds, ON_MAX, l->grace_ms);
 }
 
 static void

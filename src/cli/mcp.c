@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "cli/value.h"
+#include "clock/clock.h"
 #include "image/memory_file.h"
 #include "base/scoped.h"
 #include "cli/commands.h"
@@ -313,14 +314,13 @@ write_words(struct mcp *m, char **words)
 static int
 become_server(struct mcp *m, struct error *e)
 {
-        static char *const nothing[] = { NULL };
         char *words[WORDS_MAX];
         int image;
 
         if (image_open(IMAGE_DOOR, &image, e) < 0)
                 return -1;
         (void)write_words(m, words);
-        (void)syscall(SYS_execveat, image, "", words, nothing, AT_EMPTY_PATH);
+        (void)syscall(SYS_execveat, image, "", words, clock_environment(), AT_EMPTY_PATH);
         return fail_sys(e, ERROR_BACKEND_FAILED, errno, "starting carrel-door");
 }
 

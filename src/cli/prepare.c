@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/scoped.h"
 #include "cli/options.h"
 #include "cli/value.h"
+#include "clock/clock.h"
 #include "prepare/host_file.h"
 #include "ref/places.h"
 #include "text/nearest.h"
@@ -249,7 +249,7 @@ run_way_init(struct run_way *w, struct error *e)
 int
 prepare(const struct prepare_options *options, struct run_way *ret, struct error *e)
 {
-        struct prepare_request request = { .id = ret->id, .caller_uid = PREPARE_UID_ANY, .now_s = (int64_t)time(NULL), .layers_off = ret->layers_off };
+        struct prepare_request request = { .id = ret->id, .caller_uid = PREPARE_UID_ANY, .now_s = (int64_t)(clock_wall_ms() / 1000), .layers_off = ret->layers_off };
         scoped_fd int workspace_fd = -1;
 
         if (make_id(ret->id, e) < 0 || find_manifest(options, ret, e) < 0)

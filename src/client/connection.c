@@ -18,19 +18,11 @@
 #include <unistd.h>
 
 #include "client/answer.h"
+#include "clock/clock.h"
 #include "wire/call.h"
 #include "wire/message.h"
 
 enum { REPLY_MAX = 64 << 20, AGAIN_MS = 3000, PAUSE_MS = 20 };
-
-uint64_t
-connection_now_ms(void)
-{
-        struct timespec t;
-
-        (void)clock_gettime(CLOCK_BOOTTIME, &t);
-        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 /* -- where the daemon is --------------------------------------------------------------------------------------- */
 
@@ -201,9 +193,7 @@ wait_for_reply(struct carrel *c, uint64_t until_ms, struct error *e)
 {
         for (;;) {
                 struct pollfd p = { c->socket, POLLIN, 0 };
-                uint64_t now = connection_now_ms();
-                int left = until_ms == CARREL_NONE ? -1 : until_ms > now ? (int)(until_ms - now) : 0;
-                int got = poll(&p, 1, left);
+                int got = clock_poll(&p, 1, until_ms == CARREL_NONE ? CLOCK_NEVER : until_ms);
 
                 if (got > 0)
                         return 0;
@@ -268,7 +258,7 @@ enum exchange { ANSWERED, REFUSED, NOT_SENT, LOST };
 static enum exchange
 exchange(struct carrel *c, int *fd, struct error *e)
 {
-        uint64_t until = c->timeout_ms == 0 ? CARREL_NONE : connection_now_ms() + c->timeout_ms;
+        uint64_t until = c->timeout_ms == 0 ? CARREL_NONE : clock_boot_ms() + c->timeout_ms;
         int result = wire_send(c->socket, WIRE_CALL, c->out, sizeof(struct wire_call) + c->w.len, NULL, 0);
 
         if (result == -EPIPE || result == -ECONNRESET || result == -ENOTCONN)
@@ -300,11 +290,11 @@ static int
 dial_again(struct carrel *c, struct error *e)
 {
         const struct timespec pause = { 0, PAUSE_MS * 1000000L };
-        uint64_t until = connection_now_ms() + AGAIN_MS;
+        uint64_t until = clock_boot_ms() + AGAIN_MS;
 
         hang_up(c);
         while (dial(c->state, &c->socket, e) < 0) {
-                if (e->reason[0] == '\0' || connection_now_ms() >= until)
+                if (e->reason[0] == '\0' || clock_boot_ms() >= until)
                         return -1;
                 (void)nanosleep(&pause, NULL);
         }

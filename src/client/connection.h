@@ -35,7 +35,4 @@ struct record_writer *connection_begin(struct carrel *c);
  */
 int connection_call(struct carrel *c, enum operation_code op, struct record *ret, int *ret_fd, struct error *e);
 
-/* Milliseconds of the boot clock. */
-uint64_t connection_now_ms(void);
-
 #endif

@@ -18,6 +18,7 @@
 
 #include "client/answer.h"
 #include "client/connection.h"
+#include "clock/clock.h"
 #include "wire/channel.h"
 #include "wire/message.h"
 
@@ -392,7 +393,6 @@ receive(struct carrel_exec *x, uint64_t until, struct error *e)
         for (;;) {
                 struct pollfd p = { x->socket, carrel_exec_events(x), 0 };
                 ssize_t got = recv(x->socket, x->in, IN_ROOM, MSG_DONTWAIT);
-                uint64_t now;
                 int ready;
 
                 if (got > 0) {
@@ -404,8 +404,7 @@ receive(struct carrel_exec *x, uint64_t until, struct error *e)
                         return 2;
                 if (errno != EAGAIN && errno != EINTR)
                         return fail_sys(e, ERROR_INTERNAL, errno, "reading the command's output");
-                now = until == CARREL_NONE || until == 0 ? 0 : connection_now_ms();
-                ready = poll(&p, 1, until == CARREL_NONE ? -1 : until > now ? (int)(until - now) : 0);
+                ready = clock_poll(&p, 1, until);
                 if (ready == 0)
                         return 0;
                 if ((p.revents & POLLOUT) != 0)
@@ -416,7 +415,7 @@ receive(struct carrel_exec *x, uint64_t until, struct error *e)
 int
 client_exec_read(struct carrel_exec *x, int timeout_ms, struct carrel_piece *ret, struct error *e)
 {
-        uint64_t until = timeout_ms < 0 ? CARREL_NONE : timeout_ms == 0 ? 0 : connection_now_ms() + (uint64_t)timeout_ms;
+        uint64_t until = timeout_ms < 0 ? CLOCK_NEVER : timeout_ms == 0 ? 0 : clock_boot_ms() + (uint64_t)timeout_ms;
 
         flush(x);
         for (;;) {

@@ -11,6 +11,7 @@
 
 #include "client/answer.h"
 #include "client/connection.h"
+#include "clock/clock.h"
 #include "wire/call.h"
 #include "wire/message.h"
 
@@ -84,13 +85,12 @@ read_event(struct carrel_events *w, const struct wire_message *m, struct carrel_
 static int
 next(struct carrel_events *w, int timeout_ms, struct carrel_event *ret, struct error *e)
 {
-        uint64_t until = timeout_ms < 0 ? CARREL_NONE : connection_now_ms() + (uint64_t)timeout_ms;
+        uint64_t until = timeout_ms < 0 ? CLOCK_NEVER : clock_boot_ms() + (uint64_t)timeout_ms;
 
         for (;;) {
                 struct wire_message m;
                 struct pollfd p = { w->c->socket, POLLIN, 0 };
                 int got = wire_receive(w->c->socket, 0, &m, w->c->in, WIRE_BODY_MAX);
-                uint64_t now = connection_now_ms();
 
                 if (got > 0)
                         wire_message_close(&m);
@@ -102,7 +102,7 @@ next(struct carrel_events *w, int timeout_ms, struct carrel_event *ret, struct e
                         return fail(e, ERROR_CONNECTION_LOST, "the daemon went away; its events end here");
                 if (got != -EAGAIN)
                         return fail(e, ERROR_PROTOCOL, "the daemon does not speak this program's language");
-                if (poll(&p, 1, until == CARREL_NONE ? -1 : until > now ? (int)(until - now) : 0) == 0)
+                if (clock_poll(&p, 1, until) == 0)
                         return 0;
         }
 }

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
-#include "loop/loop.h"
+#include "clock/clock.h"
 #include "wire/message.h"
 
 enum { PATH_ROOM = 4096, SOCKET_PATH_MAX = 107, NUMBER_ROOM = 16, CALLS_AT_ONCE = 256, COUNT_PATIENCE_MS = 500 };
@@ -205,9 +205,7 @@ hear(struct pollfd *take_calls, size_t count, uint64_t until_ms)
         unsigned heard = 0;
 
         for (size_t open = count; open > 0;) {
-                uint64_t now = loop_now_ms();
-
-                if (poll(take_calls, count, now < until_ms ? (int)(until_ms - now) : 0) <= 0)
+                if (clock_poll(take_calls, count, until_ms) <= 0)
                         break;
                 for (size_t i = 0; i < count; i++) {
                         struct wire_head head;
@@ -231,7 +229,7 @@ state_count_boxes(const struct state *s)
 {
         int fd = openat(s->fd, "boxes", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
-        uint64_t until_ms = loop_now_ms() + COUNT_PATIENCE_MS;
+        uint64_t until_ms = clock_boot_ms() + COUNT_PATIENCE_MS;
         struct pollfd calls[CALLS_AT_ONCE];
         struct dirent *entry;
         unsigned count = 0;

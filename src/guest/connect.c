@@ -9,17 +9,9 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-static uint64_t
-now_ms(void)
-{
-        struct timespec t;
-
-        (void)clock_gettime(CLOCK_BOOTTIME, &t);
-        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
+#include "clock/clock.h"
 
 void
 connects_init(struct connects *x, int control, unsigned held_max)
@@ -90,7 +82,7 @@ connects_start(struct connects *x, const struct wire_connect *wanted)
                 x->has_refusal = 1;
                 return;
         }
-        *c = (struct connect){ .request = wanted->request, .port = wanted->port, .is_used = 1, .fd = -1, .deadline_ms = now_ms() + CONNECT_MS };
+        *c = (struct connect){ .request = wanted->request, .port = wanted->port, .is_used = 1, .fd = -1, .deadline_ms = clock_boot_ms() + CONNECT_MS };
         proceed(c, attempt(c));
 }
 
@@ -105,7 +97,7 @@ connects_poll(const struct connects *x, struct pollfd *fds, int *timeout_ms)
 
                 if (!c->is_used || c->is_done)
                         continue;
-                now = now_ms();
+                now = clock_boot_ms();
                 left = c->deadline_ms > now ? c->deadline_ms - now : 0;
                 if (*timeout_ms < 0 || left < (uint64_t)*timeout_ms)
                         *timeout_ms = (int)left;
@@ -123,7 +115,7 @@ look(struct connect *c)
 
         if (poll(&fd, 1, 0) > 0)
                 proceed(c, getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &sys, &len) < 0 ? errno : sys);
-        else if (now_ms() >= c->deadline_ms)
+        else if (clock_boot_ms() >= c->deadline_ms)
                 finish(c, ETIMEDOUT);
 }
 

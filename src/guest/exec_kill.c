@@ -11,8 +11,8 @@
  * killed a reaper, everything below pid 1 that belongs to no command is killed: in a box with reapers it can come from nowhere else.
  */
 #include <signal.h>
-#include <time.h>
 
+#include "clock/clock.h"
 #include "guest/exec.h"
 #include "guest/tree.h"
 
@@ -65,15 +65,6 @@ static int
 sooner(int a, int b)
 {
         return a < 0 || b < a ? b : a;
-}
-
-static uint64_t
-now_ms(void)
-{
-        struct timespec t;
-
-        (void)clock_gettime(CLOCK_BOOTTIME, &t);
-        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
 /* Nothing lives below a reaper, and it is still there. */
@@ -137,10 +128,10 @@ execs_kill(struct execs *x)
 
         if (count == 0 && !x->has_strays)
                 return -1;
-        now = now_ms();
+        now = clock_boot_ms();
         if (now < x->due_ms)                   /* woken by something else */
                 return (int)(x->due_ms - now);
         next = pass(x, count);
-        x->due_ms = now_ms() + (next > 0 ? (uint64_t)next : 0);
+        x->due_ms = clock_boot_ms() + (next > 0 ? (uint64_t)next : 0);
         return next;
 }

@@ -21,6 +21,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "clock/clock.h"
 #include "guest/connect.h"
 #include "guest/exec.h"
 #include "guest/listen.h"
@@ -150,7 +151,7 @@ wait_for(struct guest *g, struct pollfd *fds, int timeout_ms)
         fds[REPORTS] = (struct pollfd){ g->execs.reports[0], POLLIN, 0 };
         fds[SPARE] = (struct pollfd){ g->execs.spare.socket, POLLIN, 0 };
         count = connects_poll(&g->connects, fds + FIRST_CONNECT, &timeout_ms);
-        if (poll(fds, FIRST_CONNECT + count, timeout_ms) < 0 && errno != EINTR)
+        if (poll(fds, FIRST_CONNECT + count, clock_slice_ms(timeout_ms)) < 0 && errno != EINTR)
                 end(BROKEN);
 }
 

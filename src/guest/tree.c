@@ -19,8 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "clock/clock.h"
 
 enum { TREE_UNKNOWN = -1, TREE_STRAY = -2 };       /* in place of the index of a root */
 enum { PROCESSES_MAX = 32768, STOPS = 2 /* somebody may be waking others */, LIST_LEN = 16 * 1024, STAT_LEN = 512, THREADS_FIELD = 20, LOOK_MAX_MS = 200 };
@@ -75,21 +76,12 @@ by_pid(const void *a, const void *b)
         return p->pid < q->pid ? -1 : p->pid > q->pid;
 }
 
-static int64_t
-now_ms(void)
-{
-        struct timespec t;
-
-        (void)clock_gettime(CLOCK_BOOTTIME, &t);
-        return (int64_t)t.tv_sec * 1000 + (int64_t)t.tv_nsec / 1000000;
-}
-
 /*
  * In ascending order, as /proc lists them. What does not fit is found by a later pass, when some of these are gone. -ETIME where the
  * moment `until_ms` came first.
  */
 static int
-look(int64_t until_ms)
+look(uint64_t until_ms)
 {
         static _Alignas(8) char list[LIST_LEN];
         int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), is_late = 0;
@@ -99,7 +91,7 @@ look(int64_t until_ms)
                 return -errno;
         process_count = 0;
         while (!is_late && (len = syscall(SYS_getdents64, proc, list, sizeof list)) > 0)
-                for (long at = 0; at < len && process_count < PROCESSES_MAX && !(is_late = now_ms() > until_ms);) {
+                for (long at = 0; at < len && process_count < PROCESSES_MAX && !(is_late = clock_boot_ms() > until_ms);) {
                         const struct entry *e = (const void *)(list + at);
 
                         at += e->len;
@@ -201,7 +193,7 @@ tree_pass(struct tree_root *roots, size_t count, struct tree_strays *strays, int
                 is_frozen = 0;
         if (is_frozen)
                 stop_all();
-        result = look(is_frozen || self != 1 ? INT64_MAX : now_ms() + LOOK_MAX_MS);
+        result = look(is_frozen || self != 1 ? CLOCK_NEVER : clock_boot_ms() + LOOK_MAX_MS);
         if (result == -ETIME) {
                 is_frozen = 1;
                 stop_all();

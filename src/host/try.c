@@ -18,10 +18,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "clock/clock.h"
 
 enum { DEADLINE_MS = 5000 };
 
@@ -132,27 +132,17 @@ child_attempt(const struct host_facts *facts, const struct host_try *row, int ou
         _exit(write(out, &answer, sizeof answer) == (ssize_t)sizeof answer ? 0 : 1);
 }
 
-static int64_t
-now_ms(void)
-{
-        struct timespec t;
-
-        (void)clock_gettime(CLOCK_MONOTONIC, &t);
-        return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* 1: answered, 0: the deadline passed, -1: the child ended without an answer */
 static int
 answer_read(int in, int deadline_ms, struct answer *ret)
 {
-        int64_t end = now_ms() + deadline_ms, left;
+        uint64_t end = clock_boot_ms() + (uint64_t)deadline_ms;
         struct pollfd p = { .fd = in, .events = POLLIN };
         int ready;
 
-        do {
-                left = end - now_ms();
-                ready = poll(&p, 1, left > 0 ? (int)left : 0);
-        } while (ready < 0 && errno == EINTR);
+        do
+                ready = clock_poll(&p, 1, end);
+        while (ready < 0 && errno == EINTR);
         if (ready <= 0)
                 return 0;
         return read(in, ret, sizeof *ret) == (ssize_t)sizeof *ret ? 1 : -1;

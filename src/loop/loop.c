@@ -12,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "clock/clock.h"
 
 enum { BATCH = 64, WAIT_MAX_MS = 60000 };
 
@@ -26,31 +27,16 @@ struct loop {
         size_t count, room;
 };
 
-static uint64_t
-read_clock(clockid_t clock)
-{
-        struct timespec t;
-
-        (void)clock_gettime(clock, &t);
-        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 uint64_t
 loop_now_ms(void)
 {
-        return read_clock(CLOCK_BOOTTIME);
+        return clock_boot_ms();
 }
 
 uint64_t
 loop_wall_ms(void)
 {
-        uint64_t wall_ms = read_clock(CLOCK_REALTIME);
-#ifdef CARREL_TEST_LAYERS
-        const char *jump = getenv("CARREL_TEST_WALL_OFFSET_MS");        /* a test sets our wall clock, not the machine's */
-
-        wall_ms += jump ? (uint64_t)strtoll(jump, NULL, 10) : 0;
-#endif
-        return wall_ms;
+        return clock_wall_ms();
 }
 
 int
@@ -269,7 +255,7 @@ wait_ms(const struct loop *l)
 void
 loop_turn(struct loop *l)
 {
-        int got = epoll_wait(l->epoll, l->batch, BATCH, wait_ms(l));
+        int got = epoll_wait(l->epoll, l->batch, BATCH, clock_slice_ms(wait_ms(l)));
 
         l->batch_len = got > 0 ? got : 0;
         l->batch_at = 0;

@@ -20,10 +20,10 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "clock/clock.h"
 
 enum { FOUND_MAX = RUNTIMES_MAX, WORDS_MAX = 512, PATIENCE_MS = 2000, NOBODY = 65534, CPU_SECONDS = 2, VERSION_ROOM = 32, PATH_ROOM = 4096 };
 
@@ -209,15 +209,6 @@ ask(struct found *f)
         f->words_fd = ends[0];
 }
 
-static int64_t
-now_ms(void)
-{
-        struct timespec t;
-
-        (void)clock_gettime(CLOCK_MONOTONIC, &t);
-        return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* One read of what came; closes at the end, or when enough was said. */
 static void
 hear(struct found *f)
@@ -235,18 +226,17 @@ hear(struct found *f)
 static void
 hear_all(struct looking *l)
 {
-        int64_t end = now_ms() + PATIENCE_MS;
+        uint64_t end = clock_boot_ms() + PATIENCE_MS;
         struct pollfd fds[FOUND_MAX];
 
         for (;;) {
-                int64_t left = end - now_ms();
                 size_t waiting = 0;
 
                 for (size_t i = 0; i < l->count; i++) {
                         fds[i] = (struct pollfd){ l->found[i].words_fd, POLLIN, 0 };
                         waiting += fds[i].fd >= 0;
                 }
-                if (waiting == 0 || left <= 0 || (poll(fds, l->count, (int)left) < 0 && errno != EINTR))
+                if (waiting == 0 || clock_boot_ms() >= end || (clock_poll(fds, l->count, end) < 0 && errno != EINTR))
                         return;
                 for (size_t i = 0; i < l->count; i++)
                         if (fds[i].fd >= 0 && fds[i].revents != 0)

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock/clock.h"
 #include "sandbox/session.h"
 #include "wire/message.h"
 
@@ -155,7 +156,7 @@ session_hear_backend(struct session *s)
                 s->box_is_done = true;
                 session_fail(s, &e);
         } else if (news.kind == BACKEND_SPAWNED) {
-                s->cpu_look = s->o->cpu_ms != SPEC_UNSET && s->o->plan->cpu == PLAN_CPU_GROUP ? session_now_ms() : SESSION_NEVER;
+                s->cpu_look = s->o->cpu_ms != SPEC_UNSET && s->o->plan->cpu == PLAN_CPU_GROUP ? clock_boot_ms() : SESSION_NEVER;
         } else if (news.kind == BACKEND_FAILED) {
                 s->box_is_done = true;
                 session_fail(s, &news.error);
@@ -195,6 +196,6 @@ session_hear_signals(struct session *s)
                 else if (s->grace != SESSION_NEVER)    /* the first waits in the socket even while the box is being made */
                         session_end(s, OUTCOME_KILLED);
                 else
-                        s->grace = session_after(session_now_ms(), GRACE_MS);
+                        s->grace = session_after(clock_boot_ms(), GRACE_MS);
         }
 }

@@ -5,6 +5,7 @@
  */
 #include <sys/statvfs.h>
 
+#include "clock/clock.h"
 #include "sandbox/session.h"
 
 enum { FLOOR_LOOK_MS = 250, CPU_LOOK_MIN_MS = 2, LATE_MS = 2000 };
@@ -54,7 +55,7 @@ uint64_t
 session_look_at_limits(struct session *s)
 {
         const uint64_t times[] = { s->deadline, s->cpu_look, s->floor_look, s->grace };
-        uint64_t now = session_now_ms(), next = SESSION_NEVER;
+        uint64_t now = clock_boot_ms(), next = SESSION_NEVER;
 
         if (s->is_killed || s->is_decided)
                 return SESSION_NEVER;
@@ -81,7 +82,7 @@ session_look_at_drain(struct session *s)
 
         if (!s->box_is_done || !s->is_cut)
                 return SESSION_NEVER;
-        now = session_now_ms();
+        now = clock_boot_ms();
         if (s->late == SESSION_NEVER)
                 s->late = session_after(now, LATE_MS);
         if (now >= s->late)

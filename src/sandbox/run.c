@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "clock/clock.h"
 #include "sandbox/session.h"
 #include "spec/spec.h"
 
@@ -46,7 +47,7 @@ one_turn(struct session *s)
         (void)stream_poll(&s->out, fds + 5);
         (void)stream_poll(&s->err, fds + 7);
         run_wall_poll(s->wall, fds + 9);
-        if (poll(fds, 11, timeout) < 0)
+        if (poll(fds, 11, clock_slice_ms(timeout)) < 0)
                 return;
         if (fds[2].revents != 0)
                 session_hear_signals(s);
@@ -100,7 +101,7 @@ collect(struct session *s, struct run_result *ret)
 static void
 session_init(struct session *s, const struct run_options *options)
 {
-        *s = (struct session){ .o = options, .guest = -1, .budget = options->output_bytes, .started = session_now_ms(),
+        *s = (struct session){ .o = options, .guest = -1, .budget = options->output_bytes, .started = clock_boot_ms(),
                                .in = { .from = -1, .to = -1 }, .out = { .from = -1, .to = -1 }, .err = { .from = -1, .to = -1 } };
         s->deadline = session_after(s->started, options->timeout_ms);
         s->cpu_look = options->cpu_ms != SPEC_UNSET && options->plan->cpu == PLAN_CPU_GROUP ? s->started : SESSION_NEVER;

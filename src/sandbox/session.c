@@ -5,18 +5,8 @@
  */
 #include "sandbox/session.h"
 
-#include <time.h>
-
+#include "clock/clock.h"
 #include "spec/spec.h"
-
-uint64_t
-session_now_ms(void)
-{
-        struct timespec t;
-
-        (void)clock_gettime(CLOCK_BOOTTIME, &t);
-        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 uint64_t
 session_after(uint64_t start, uint64_t span)
@@ -32,7 +22,7 @@ session_decide(struct session *s, enum outcome_word word)
         s->is_decided = true;
         s->outcome.word = word;
         s->outcome.exit_code = -1;
-        s->outcome.duration_ms = session_now_ms() - s->started;
+        s->outcome.duration_ms = clock_boot_ms() - s->started;
 }
 
 void

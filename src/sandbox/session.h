@@ -30,8 +30,7 @@ struct session {
         struct error error;            /* code ERROR_NONE while all is well */
 };
 
-/* Milliseconds of the boot clock, and a moment that many after another (SPEC_UNSET: never). */
-uint64_t session_now_ms(void);
+/* The moment that many milliseconds after another (SPEC_UNSET: never). */
 uint64_t session_after(uint64_t start, uint64_t span);
 
 /* Writes the word of the outcome, once: later calls change nothing. */

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock/clock.h"
 #include "sandbox/session.h"
 
 enum { WALL_NUMBER = 1, PAUSE_MS = 20, PAUSE_MAX_MS = 2000, LAST_WORDS_MS = 1000, ROOM = 256 };
@@ -43,7 +44,7 @@ let_gate_go(struct run_wall *w)
                         continue;
         }
         w->pid = 0;
-        w->due = session_now_ms() + (pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS);
+        w->due = clock_boot_ms() + (pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS);
 }
 
 static int
@@ -191,7 +192,7 @@ run_wall_look(struct run_wall *w)
 
         if (!w || w->due == UINT64_MAX)
                 return UINT64_MAX;
-        now = session_now_ms();
+        now = clock_boot_ms();
         if (w->due > now)
                 return w->due - now;
         if (start_gate(w, &e) < 0)
@@ -205,15 +206,15 @@ void
 run_wall_end(struct run_wall *w)
 {
         const struct wire_number number = { WALL_NUMBER };
-        uint64_t until = session_now_ms() + LAST_WORDS_MS;
+        uint64_t until = clock_boot_ms() + LAST_WORDS_MS;
 
         if (!w)
                 return;
         if (w->gate >= 0 && w->hold.link >= 0 && wire_send(w->gate, WIRE_GATE_DROP, &number, sizeof number, NULL, 0) == 0)
-                while (w->hold.link >= 0 && session_now_ms() < until) {
+                while (w->hold.link >= 0 && clock_boot_ms() < until) {
                         struct pollfd fd = { w->hold.link, hold_events(&w->hold), 0 };
 
-                        if (poll(&fd, 1, (int)(until - session_now_ms())) <= 0)
+                        if (clock_poll(&fd, 1, until) <= 0)
                                 break;
                         (void)hold_hear(&w->hold);
                 }

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "clock/clock.h"
 #include "secret/sources.h"
 
 #ifndef SYS_close_range
@@ -40,15 +41,6 @@ static const char *const names[] = { "PATH", "HOME", "USER", "LOGNAME", "LANG", 
                                      "GNUPGHOME", "PASSWORD_STORE_DIR", "CREDENTIALS_DIRECTORY" };
 
 struct words { char *argv[HOST_COMMAND_WORDS_MAX + 1], *env[ENV_MAX + 1]; char text[WORD_ROOM]; size_t used; };
-
-static uint64_t
-now_ms(void)
-{
-        struct timespec t;
-
-        (void)clock_gettime(CLOCK_MONOTONIC, &t);
-        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 static char *
 add_word(struct words *w, const char *before, const char *middle, const char *after)
@@ -117,12 +109,11 @@ hear(int fd, uint64_t until, char *text, size_t room, size_t *ret_len)
 
         for (;;) {
                 struct pollfd p = { .fd = fd, .events = POLLIN };
-                uint64_t now = now_ms();
                 ssize_t got;
 
-                if (now >= until)
+                if (clock_boot_ms() >= until)
                         return ETIMEDOUT;
-                if (poll(&p, 1, (int)(until - now)) <= 0)
+                if (clock_poll(&p, 1, until) <= 0)
                         continue;
                 if (len == room)
                         return EFBIG;
@@ -144,7 +135,7 @@ end(pid_t pid, uint64_t until, bool is_over, int *ret_status)
         const struct timespec moment = { 0, 2000000 };
         pid_t got = 0;
 
-        while (!is_over && (got = waitpid(pid, ret_status, WNOHANG)) == 0 && now_ms() < until)
+        while (!is_over && (got = waitpid(pid, ret_status, WNOHANG)) == 0 && clock_boot_ms() < until)
                 (void)nanosleep(&moment, NULL);
         (void)kill(-pid, SIGKILL);
         if (got == pid)
@@ -180,7 +171,7 @@ refuse(const struct host_source *source, int sys, int status, struct error *e)
 static int
 run(const struct host_source *source, const struct words *w, char *text, size_t room, size_t *ret_len, struct error *e)
 {
-        uint64_t until = now_ms() + source->timeout_ms;
+        uint64_t until = clock_boot_ms() + source->timeout_ms;
         scoped_fd int from = -1;
         scoped_fd int to = -1;
         int pipes[2], status = 0, sys, late;

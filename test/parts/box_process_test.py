@@ -15,12 +15,13 @@ import box_rig
 import wire
 from box_rig import PATIENCE, check, report, until
 from box_wire import BACKGROUND, KILL_REST, LOSSLESS, NEVER, NO_STDIN, QUIET, TTY, Bench, Gone, boot_ms, dead, mark, memory_kb, running
+from test_clock import Clock
 from wire import C_DETACH, C_RESIZE, C_SIGNAL, C_STDERR, C_STDIN, C_STDIN_END, C_STDOUT
 
 MIB = 1 << 20
-WINDOW_MS = 4000        # within this something has to have come to where a test wants it: not so short that a busy machine misses it
 LAYERS_BUILD = os.path.dirname(box_rig.LAYERS)
 PAUSE_MS = int(re.search(r"\bPAUSE_MS = (\d+)", wire.source("src/box/output.c")).group(1))
+SPARE_IDLE_MS = int(re.search(r"\bBOX_SPARE_IDLE_MS = (\d+)", wire.source("src/box/box.h")).group(1))
 PROTOCOL = int(re.search(r"BOX_PROTOCOL = (\d+)", wire.source("src/wire/box.h")).group(1))
 
 
@@ -326,26 +327,45 @@ def makers(bench):
     return found
 
 
-def deadlines(bench):
-    last_moment = boot_ms() + WINDOW_MS
+def last_moments(clock, bench):
+    last_moment = clock.boot_ms() + clock.window * 1000
     box, sleep = bench.begin(deadline_ms=last_moment), mark()
     c = box.keeper.exec("echo up; sleep %s" % sleep, flags=BACKGROUND)
     c.until(lambda: c.out)
     pid, groups = box.pid, box.groups
     box.keeper.close()
     c.close()
+    clock.move(clock.window - 2)
+    fresh = box.connect()
+    fresh.until(lambda: fresh.ready)
+    fresh.close()
+    check("before its last moment it lives", running(sleep), last_moment)
+    clock.move(2)
     until("it ends without a keeper", lambda: dead(pid) and not running(sleep))
-    check("not before its last moment", boot_ms() >= last_moment, boot_ms(), last_moment)
+    check("not before its last moment", clock.boot_ms() >= last_moment, clock.boot_ms(), last_moment)
     last = box.journal()[-2:]
     state = struct.unpack_from("=II", last[1][2])[1]
     check("a box past its last moment ends with no keeper there", [e[0] for e in last] == ["FINISHED", "GONE"] and state == 2, last)
     until("and nothing of it stays", lambda: not any(os.path.exists(g) for g in groups))
-    last_moment = boot_ms() + WINDOW_MS
-    box = bench.begin(deadline_ms=last_moment)
+    box = bench.begin(deadline_ms=clock.boot_ms() + clock.window * 1000)
     box.keeper.send("DEADLINE", struct.pack("=Q", NEVER))
-    until("that moment has passed", lambda: boot_ms() > last_moment + 200)
+    heard(box)                                 # or the clock would be ahead of it
+    clock.move(clock.window + 1)
     c = box.keeper.exec("echo later").wait()
     check("a last moment can be moved", bytes(c.out) == b"later\n", vars(c))
+
+
+def heard(box):
+    """The box has done all that it was told, and all that was due at that moment: its timers come before what it hears."""
+    box.keeper.list_done = False
+    box.keeper.send("LIST")
+    box.keeper.until(lambda: box.keeper.list_done)
+
+
+def deadlines(bench):
+    with Clock() as clock, Bench(clock.env, clock.build) as moved:
+        last_moments(clock, moved)
+    box = bench.begin()
     c = box.keeper.exec("sleep 1000", timeout_ms=100).wait()
     check("a timeout ends the tree", c.end["word"] == "timed_out" and c.end["duration_ms"] < 1000 * PATIENCE, c.end)
     c = box.keeper.exec("sleep 30", deadline_ms=boot_ms() + 100).wait()
@@ -365,18 +385,23 @@ def has_groups(box):
     return fresh.hello["has_groups"], fresh.hello["can_freeze"]
 
 
-def freezing(bench):
+def freezing(_):
+    with Clock() as clock, Bench(clock.env, clock.build) as bench:
+        frozen(clock, bench)
+
+
+def frozen(clock, bench):
     box = bench.begin()
     if not has_groups(box)[1]:
         check("where nothing freezes, it is said", box.keeper.freeze(1) == 95)
         report("freeze", skip="no v2 group here")
         return
-    c = box.keeper.exec("i=0; while :; do i=$((i+1)); echo $i; sleep 0.01; done", timeout_ms=WINDOW_MS)
+    c = box.keeper.exec("i=0; while :; do i=$((i+1)); echo $i; sleep 0.01; done", timeout_ms=clock.window * 1000)
     c.until(lambda: c.out)
     check("FREEZE is answered", box.keeper.freeze(1) == 0)
     waiting = box.keeper.exec("echo thawed")
     early = box.keeper.exec("sleep 30")
-    time.sleep(WINDOW_MS / 1000)   # as long as its timeout: that none of it counts is what is tested
+    clock.move(clock.window)       # as long as its timeout: that none of it counts is what is tested
     early.close()
     fresh = box.connect()
     fresh.until(lambda: fresh.ready)
@@ -385,8 +410,9 @@ def freezing(bench):
     check("what came meanwhile waits", waiting.started is None and "starting" in state.values(), state)
     check("thaw is answered", box.keeper.freeze(0) == 0)
     check("and what waited runs", waiting.wait().out == b"thawed\n")
+    clock.move(clock.window)
     c.wait()
-    check("the timeout counts again, and the time frozen did not", c.end["word"] == "timed_out" and c.end["duration_ms"] >= 2 * WINDOW_MS - 100, c.end)
+    check("the timeout counts again, and the time frozen did not", c.end["word"] == "timed_out" and c.end["duration_ms"] >= 2000 * clock.window - 100, c.end)
     c = box.keeper.exec("echo up; sleep 1000")
     c.until(lambda: c.out)
     box.keeper.freeze(1)
@@ -483,22 +509,24 @@ def spares_go(bench_of):
     if not os.path.exists(os.path.join(LAYERS_BUILD, "carrel-init")):
         report("a spare that nobody uses goes", skip="no build-layers")
         return
-    with bench_of({"CARREL_TEST_SPARE_IDLE_MS": str(WINDOW_MS)}, LAYERS_BUILD) as bench:
+    with Clock() as clock, bench_of(clock.env, clock.build) as bench:
         box = bench.begin()
         if not has_groups(box)[0]:
             report("a spare that nobody uses goes", skip="no v2 group here")
             return
         _, first = spare_of(box)
-        time.sleep(WINDOW_MS / 1000 + 0.5)     # that it waits for longer than others is what is tested
+        clock.move(SPARE_IDLE_MS / 1000 + 1)   # that it waits for longer than others is what is tested
+        heard(box)
         check("in a box that never ran anything it stays", spare_of(box)[1] == first)
         box.keeper.exec(["true"]).wait()
         _, second = spare_of(box, first)
+        clock.move(SPARE_IDLE_MS / 1000 + 1)
         until("it is gone", lambda: not any(members(box).values()))
         c = box.keeper.exec("echo on").wait()
         _, third = spare_of(box, c.started[1])
         check("a spare that nobody used goes, and comes back after the next command", bytes(c.out) == b"on\n" and c.started[1] != second and third != second, second, third)
         check("it is frozen, thawed, and goes then", box.keeper.freeze(1) in (0, 95))
-        time.sleep(WINDOW_MS / 1000 + 0.5)     # longer than it may stay
+        clock.move(SPARE_IDLE_MS / 1000 + 1)   # longer than it may stay
         box.keeper.freeze(0)
         until("it is gone", lambda: not any(members(box).values()))
     with bench_of({"CARREL_TEST_SPARE_IDLE_MS": "0"}, LAYERS_BUILD) as bench:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """clock_test - N10, Z20: lifetimes are of the boot clock. A year's jump of the wall clock, either way, and a start of the machine.
 
-The keeper is that of build-layers: its environment names another boot id, and moves its wall clock and no one else's. Where the machine's own clock may be set
+The keeper is that of build-layers: its environment names another boot id, and its wall clock is moved with test_clock. Where the machine's own clock may be set
 (CARREL_TEST_MAY_SET_CLOCK, in test/vm) it is set under a running keeper.
 """
 import os
@@ -12,8 +12,9 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 import box_wire
-from box_rig import LAYERS, check, end, report
+from box_rig import CARREL, LAYERS, check, end, report
 from keeper_rig import Keeper, boxes_running, until
+from test_clock import Clock
 from keeper_test import attempt, box_pid, status, wrong
 
 BUILD = os.path.dirname(LAYERS)
@@ -21,14 +22,16 @@ YEAR_MS = 365 * 86400 * 1000
 HOUR_MS = 3600 * 1000
 
 
-def jump(k, ms):
-    k.env = {"CARREL_TEST_WALL_OFFSET_MS": str(ms)}
-    k.restart(signal.SIGKILL)
+def jump(k, clock, ms):
+    """The wall clock jumps while no keeper is there to see it."""
+    k.stop(signal.SIGKILL)
+    clock.set_wall(ms / 1000)
+    k.start()
     return k.caller()
 
 
 def jumps():
-    with Keeper(build=BUILD) as k:
+    with Clock() as clock, Keeper(clock=clock) as k:
         c = k.caller()
         now = int(time.time() * 1000)
         living = c.call("create", start=True, timeout_ms=600000)["id"]
@@ -45,10 +48,10 @@ def jumps():
             last[0] = max(left)
             return found
 
-        late = jump(k, -YEAR_MS)
+        late = jump(k, clock, -YEAR_MS)
         attempt("a wall clock a year back fires no deadline and lengthens none", lambda: kept(late))
         attempt("and what is to be deleted at a later moment waits for it", lambda: wrong(status=(status(late, scheduled), "pending")))
-        later = jump(k, YEAR_MS)
+        later = jump(k, clock, YEAR_MS)
         attempt("a wall clock a year ahead fires no deadline and lengthens none", lambda: kept(later))
 
         def deleted():
@@ -57,13 +60,14 @@ def jumps():
 
         def short():
             id = later.call("create", start=True, timeout_ms=3000)["id"]
-            last_one = jump(k, -YEAR_MS)
+            last_one = jump(k, clock, -YEAR_MS)
+            clock.move(3)
             until("it ends by its own clock", lambda: last_one.refused("get", id=id) == "sandbox_not_found")
         attempt("a lifetime ends at its moment, whatever the wall clock did meanwhile", short)
 
 
 def boots():
-    with Keeper(build=BUILD) as k:
+    with Clock() as clock, Keeper(clock=clock) as k:
         c = k.caller()
         made, waiting = c.call("create", start=True, timeout_ms=500000)["id"], c.call("create", timeout_ms=500000)["id"]
         endless, frozen = c.call("create")["id"], c.call("create", start=True)["id"]
@@ -95,12 +99,22 @@ def boots():
             d.kill()
             d.wait()
         attempt("what is lost can be stopped", lambda: wrong(existed=([late.call("stop", id=one)["existed"] for one in (made, frozen)], [True, True])))
-        k.env = {"CARREL_TEST_BOOT_ID": "55555555-1111-2222-3333-444444444444", "CARREL_TEST_WALL_OFFSET_MS": str(-YEAR_MS)}
+        k.env = {"CARREL_TEST_BOOT_ID": "55555555-1111-2222-3333-444444444444"}
+        clock.set_wall(-YEAR_MS / 1000)
         os.kill(box_pid(k, waiting), signal.SIGKILL)
         until("it has failed", lambda: status(late, waiting) == "failed")
         k.restart()
         last = k.caller()
         attempt("a start with a clock that lost its battery: the same", lambda: wrong(endless=(status(last, endless), "pending"), lost=(status(last, waiting), "failed")))
+
+
+def shipped():
+    """Only programs made for tests let anybody move their clock, or know any other word of a test."""
+    def knows(program):
+        with open(program, "rb") as f:
+            return b"CARREL_TEST_" in f.read()
+    check("the shipped program knows no clock of a test", not knows(CARREL), CARREL)
+    check("and a program made for tests does, so that is where such a word would be", not os.access(LAYERS, os.X_OK) or knows(LAYERS), LAYERS)
 
 
 def machine():
@@ -133,6 +147,7 @@ if __name__ == "__main__":
         boots()
     else:
         report("jumps of the wall clock, starts of the machine", skip="no build-layers")
+    shipped()
     if os.environ.get("CARREL_TEST_MAY_SET_CLOCK"):
         machine()
     end()

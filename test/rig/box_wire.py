@@ -306,6 +306,7 @@ class Bench:
     def __exit__(self, *_):
         for box in self.boxes:
             try:
+                box.keeper.close()         # a box that ends waits a minute for a keeper who does not read what it was told
                 keeper = box.connect()
                 keeper.send("STOP")
                 while True:

@@ -108,10 +108,12 @@ class Caller:
 
 
 class Keeper:
-    def __init__(self, *words, build=BUILD, is_held=False, env=None, spawner_build=None, spawner_env=None):
+    def __init__(self, *words, build=BUILD, is_held=False, env=None, spawner_build=None, spawner_env=None, clock=None):
         self.folder = tempfile.mkdtemp(prefix="carrel-keeper-")
         os.chmod(self.folder, 0o755)
         self.state = os.path.join(self.folder, "state")
+        build = clock.build if clock else build        # of test_clock: keeper, spawner and boxes have that clock
+        self.clock_env = clock.env if clock else {}
         self.words, self.build, self.env, self.is_held = words, build, env, is_held
         self.spawner_build, self.spawner_env = spawner_build or build, spawner_env     # another one's boxes: of an older release
         self.child = self.spawner = self.door_end = None
@@ -131,7 +133,7 @@ class Keeper:
         os.set_inheritable(theirs.fileno(), True)
         shell = "exec 3<&%d; exec \"$0\" spawner" % theirs.fileno()
         self.spawner = subprocess.Popen(["bash", "-c", shell, os.path.join(self.spawner_build, "carrel-init")], pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
-                                        env=dict(os.environ, **(self.spawner_env or {})))
+                                        env=dict(os.environ, **self.clock_env, **(self.spawner_env or {})))
         theirs.close()
         return ours
 
@@ -151,7 +153,7 @@ class Keeper:
         out = open(self.log, "ab")
         self.child = subprocess.Popen([*prefix, os.path.join(self.build, "carrel-keeper"), "--state", self.state, "--spawner-fd", str(fds[0]), "--listen-fd", str(fds[1]),
                                        "--door-fd", str(fds[2]), "--ingress", "http://127.0.0.1:9", *self.words], pass_fds=fds, stdin=subprocess.DEVNULL,
-                                      stdout=out, stderr=out, env=dict(os.environ, **(self.env or {})))
+                                      stdout=out, stderr=out, env=dict(os.environ, **self.clock_env, **(self.env or {})))
         for one in (spawner, listener, door, out):
             one.close()
         if wait:

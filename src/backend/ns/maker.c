@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock/clock.h"
 #include "image/image.h"
 #include "base/scoped.h"
 #include "plan/pack.h"
@@ -44,7 +45,7 @@ static char maker_name[] = "carrel-init";
 static int
 start_maker(struct prepared *ret, struct error *e)
 {
-        return image_start_linked(IMAGE_INIT, (char *[]){ maker_name, NULL }, (char *[]){ NULL }, &ret->socket, &ret->pid, e);
+        return image_start_linked(IMAGE_INIT, (char *[]){ maker_name, NULL }, clock_environment(), &ret->socket, &ret->pid, e);
 }
 
 int

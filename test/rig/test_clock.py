@@ -1,0 +1,58 @@
+"""The clock that a test moves under processes of build-layers (src/clock/clock.h). Not a test.
+
+    clock = Clock()
+    with Bench(clock.env, clock.build) as bench:
+        ...
+        clock.move(60)                   # a minute passes at once, for every process that was started with clock.env
+
+The kernel's own time stays: what a command used of the processor, sleep(1) in a sandbox, timeouts of sockets. Without build-layers the minute is waited for.
+"""
+import ctypes
+import mmap
+import os
+import tempfile
+import time
+
+from box_rig import CARREL, LAYERS
+
+BUILD = os.path.dirname(LAYERS)
+
+
+class Clock:
+    def __init__(self):
+        self.moves = os.access(LAYERS, os.X_OK)
+        self.build = BUILD if self.moves else os.path.dirname(CARREL)
+        self.env = {}
+        self.window = 600 if self.moves else 4     # seconds: within these something has to have come to where a test wants it
+        if not self.moves:
+            return
+        fd, self.file = tempfile.mkstemp(prefix="carrel-clock-")
+        os.fchmod(fd, 0o644)
+        os.truncate(fd, 16)
+        self.map = mmap.mmap(fd, 16)
+        os.close(fd)
+        self.env = {"CARREL_TEST_CLOCK": self.file}
+        self.boot, self.wall = (ctypes.c_int64.from_buffer(self.map, at) for at in (0, 8))
+
+    def move(self, seconds):
+        """So much time passes: on the boot clock, and on the wall clock."""
+        if not self.moves:
+            time.sleep(seconds)
+            return
+        self.boot.value += round(seconds * 1000)
+        self.wall.value += round(seconds * 1000)
+
+    def set_wall(self, seconds):
+        """Somebody sets the wall clock, to so much after the machine's own. No time passes."""
+        self.wall.value = round(seconds * 1000)
+
+    def boot_ms(self):
+        """What the moved processes read."""
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000 + (self.boot.value if self.moves else 0)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.env:
+            os.unlink(self.file)
