@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""egress_attack_routed_test - the attacks of egress_attack_test against a wall in a namespace of its own (`carrel gate --routed`)."""
+"""egress_attack_routed_test - attacks of egress_attack_test against a wall in a namespace of its own (`carrel gate --routed`).
+
+What a command is handed, where it dials, and what it can do to ports and routes are this wall's own; the rest is repeated where a run is deep.
+"""
 import os
 import sys
 
@@ -7,6 +10,7 @@ os.environ["CARREL_TEST_ROUTED"] = "1"
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 import egress_attack_test
+from box_rig import DEEP
 
 if __name__ == "__main__":
-    egress_attack_test.main()
+    egress_attack_test.main(sys.argv[1:] or (() if DEEP else ("signals", "descriptors", "own_addresses", "payloads")))

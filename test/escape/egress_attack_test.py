@@ -380,7 +380,12 @@ for host, port in ((a, 443), ("198.18.0.1", 53), ("198.18.0.1", 3128), ("0.0.0.0
             except OSError: s.close()
 print(taken)
 print("200 OK" in talk("::ffff:" + a, 80, get("api.test")))
-print([to for to in ("0.0.0.0", "255.255.255.255", "224.0.0.1", "127.0.0.1", "198.18.0.1", "198.19.255.255", "::", "::1", "ff02::1", "::ffff:127.0.0.66", "fd00::1") if "200 OK" in talk(to, 80, get("evil.test"), 4)])
+reached = []
+def reach(to): "200 OK" in talk(to, 80, get("evil.test"), 4) and reached.append(to)
+lot = [threading.Thread(target=reach, args=(to,)) for to in ("0.0.0.0", "255.255.255.255", "224.0.0.1", "127.0.0.1", "198.18.0.1", "198.19.255.255", "::", "::1", "ff02::1", "::ffff:127.0.0.66", "fd00::1")]
+for t in lot: t.start()
+for t in lot: t.join()
+print(reached)
 os.system("ip route add default dev lo; ip link add x0 type dummy; ip addr add 198.18.7.7/32 dev lo; ip route del local 0.0.0.0/0 dev lo table local")
 print("200 OK" in talk(a, 80, get("api.test")))
 with socket.create_connection((r, 2201), 60) as s: print(s.recv(6) == b"canary")
@@ -429,9 +434,12 @@ class Box:
                 raise AssertionError("the gate ended")
         return link, struct.unpack("=IIiI", data[8:])[2]
 
-    def cpu(self):
-        with open("/proc/%d/stat" % self.gate.pid) as f:
-            return sum(map(int, f.read().rsplit(") ", 1)[1].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+    def wants(self):
+        """Seconds that the gate has run, or stood in line for a processor: who never rests has as many as the clock, however busy the machine is."""
+        with open("/proc/%d/schedstat" % self.gate.pid) as f:
+            wants = sum(map(int, f.read().split()[:2])) / 1e9
+        assert wants > 0, "this kernel does not count it"
+        return wants
 
 
 def diag():
@@ -491,13 +499,17 @@ def boxes():
     b.say(first, "WALL_BEGIN")
     check("a gate of our own serves a wall", sys_ == 0 and asks(6053, "api.test") == 0 and asks(6053, "evil.test") == 3, sys_)
 
-    def is_well(what, since=None):
-        time.sleep(0.1)
-        before, begin = b.cpu(), time.monotonic()
+    def load():
+        before, begin = b.wants(), time.monotonic()
+        time.sleep(0.15)
+        return (b.wants() - before) / (time.monotonic() - begin)
+
+    def is_well(what):
         answers = [asks(6053, "api.test") for _ in range(5)]
-        time.sleep(0.7)
-        load = (b.cpu() - before) / (time.monotonic() - begin)
-        check("%s: the neighbour is served, and the gate rests" % what, answers == [0] * 5 and load < 0.4 and b.gate.poll() is None, answers, load, b.gate.poll())
+        loads = [load()]
+        while loads[-1] >= 0.4 and len(loads) < 5:     # it may still be busy with the beginning, or have stood in line once
+            loads.append(load())
+        check("%s: the neighbour is served, and the gate rests" % what, answers == [0] * 5 and loads[-1] < 0.4 and b.gate.poll() is None, answers, loads, b.gate.poll())
 
     number = 1
 
@@ -579,17 +591,19 @@ def boxes():
     check("without its keeper a gate ends, and says nothing of a sanitizer", b.gate.wait(300) == 0 and b"Sanitizer" not in b.gate.stderr.read(), b.gate.returncode)
 
 
-def main():
+def main(only=()):
     enter()
     w = world()
-    for rows in (lists, signals, descriptors, lambda: own_addresses(w), neighbours, lambda: resolvers(w), lambda: tunnel(w), upstream, urgent, lambda: payloads(w), boxes):
+    for rows in (lists, signals, descriptors, own_addresses, neighbours, resolvers, tunnel, upstream, urgent, payloads, boxes):
+        if only and rows.__name__ not in only:
+            continue
         try:
-            rows()
+            rows(w) if rows.__code__.co_argcount else rows()
         except Exception as e:                         # noqa: BLE001 - a row that breaks is a row that fails, and the others go on
-            check("%s ran" % getattr(rows, "__name__", "rows"), False, repr(e), traceback.format_exc())
+            check("%s ran" % rows.__name__, False, repr(e), traceback.format_exc())
     w.neighbour.kill()
     end()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
-"""egress_routed_test - all attacks of egress_gate_test against a wall in a namespace of its own (`carrel gate --routed`)."""
+"""egress_routed_test - attacks of egress_gate_test against a wall in a namespace of its own (`carrel gate --routed`).
+
+Addresses, ports and ways out of the namespace are what such a wall keeps in a way of its own. How names, requests and greetings are judged is the same code on the same
+connections; that is repeated where a run is deep.
+"""
 import os
 import sys
 
@@ -7,6 +11,7 @@ os.environ["CARREL_TEST_ROUTED"] = "1"
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 import egress_gate_test
+from box_rig import DEEP
 
 if __name__ == "__main__":
-    egress_gate_test.main()
+    egress_gate_test.main(sys.argv[1:] or (() if DEEP else ("by_address", "ports", "ways_out")))
