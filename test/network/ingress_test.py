@@ -51,7 +51,7 @@ class Inside(http.server.BaseHTTPRequestHandler):
             self.send_response(302); self.send_header("Location", "http://localhost:%d/there" % self.server.server_address[1]); self.send_header("Content-Length", "0"); self.end_headers()
             return
         if self.path == "/go-on": go_on.set()
-        if self.path == "/slow": time.sleep(3)
+        if self.path == "/slow": time.sleep(2)
         count += 1
         body = b"%d:%d" % (self.server.server_address[1], count)
         self.send_response(200); self.send_header("Content-Length", str(len(body))); self.end_headers(); self.wfile.write(body)
@@ -295,12 +295,12 @@ def idle(d):
     begin = time.monotonic()
     got = one.get("/slow")
     took = time.monotonic() - begin
-    check("a sandbox that sleeps when idle wakes for a request, and stays awake until that is answered (%.1f s)" % took, got[0] == 200 and took >= 3, got, took)
+    check("a sandbox that sleeps when idle wakes for a request, and stays awake until that is answered (%.1f s)" % took, got[0] == 200 and took >= 2, got, took)
     with one.websocket() as s:
         seen = set()
         send_frame(s, b"open")
         read_frame(s, 4)
-        until_at = time.monotonic() + 2.5
+        until_at = time.monotonic() + 1.8
         while time.monotonic() < until_at:
             seen.add(status(d, box))
             time.sleep(0.05)
