@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""egress_load_test - the gate under load and in trouble, through `carrel gate`: ten thousand relays (or as many as descriptors allow), slow peers, a full queue, no descriptors, stopped, killed.
+"""egress_load_test - the gate under load and in trouble, through `carrel gate`: two thousand relays, slow peers, a full queue, no descriptors, stopped, killed.
 
-What must hold every time: what is not listed is never reached, what waits is served later or ends, and nothing is left behind. Figures are printed as comments.
+What must hold every time: what is not listed is never reached, what waits is served later or ends, and nothing is left behind. Figures are printed as comments. A deep run
+has ten thousand relays, or as many as descriptors allow, and more bytes and turns of everything.
 """
-# alone: ten thousand connections and their four ends take what the machine has
 import hashlib
 import os
 import resource
@@ -16,19 +16,20 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import ALWAYS, check, end, report, until
+from box_rig import ALWAYS, DEEP, check, end, report, until
 from gate_rig import PRELUDE, Gate, Names, enter
 
-RELAYS, FILES = 10000, 65536
+RELAYS, FILES = 10000 if DEEP else 2000, 65536
+TRIES, KILLS, HELD = (3, 5, 500) if DEEP else (1, 2, 200)     # turns of a quick one; gates that are killed, with so many relays
 LISTED, EVIL = "127.0.0.2", "127.0.0.66"
 CHUNK = bytes(range(256)) * 256
-POURED = 64 << 20
+POURED = 64 << 20 if DEEP else 16 << 20
 RIGHT = hashlib.sha256(CHUNK * (POURED // len(CHUNK))).hexdigest()
 
 
 class World:
     """One thread serves all origins: a greeting of TLS is answered `!`, `ping` `pong`; `pour` gets bytes without end, `some` gets POURED of them and the end; of `slow`
-    a byte a second is read."""
+    a byte is read now and then."""
 
     def __init__(self):
         self.selector, self.accepted, self.evil, self.open = selectors.EpollSelector(), 0, 0, 0
@@ -190,7 +191,7 @@ for _ in range(2):
 s = socket.create_connection((address("raw.test"), 9000), 60); s.sendall(b"ping"); print(s.recv(10) == b"pong")
 for s in lot[::100]: s.sendall(hello)
 print(all(s.recv(1) == b"!" for s in lot[::100]))
-try: socket.create_connection((EVIL, 443), 60).recv(1); print("ended")
+try: s = socket.create_connection((EVIL, 443), 60); s.sendall(hello); s.recv(1); print("ended")
 except OSError: print("ended")
 ''' % (relays // 2))
     gate = b.gate()
@@ -218,7 +219,7 @@ def quick():
     start, s, got = time.monotonic(), begin(b"some"), hashlib.sha256()
     for data in iter(lambda: s.recv(1 << 18), b""): got.update(data)
     return got.hexdigest(), time.monotonic() - start
-alone = min(quick() for _ in range(3))
+alone = min(quick() for _ in range(TRIES))
 readers = [begin(b"pour") for _ in range(100)]
 writers = [begin(b"slow") for _ in range(100)]
 for s in writers: s.setblocking(False)
@@ -229,19 +230,19 @@ def slowly():
         for s in writers:
             try: s.send(b"x" * 65536)
             except BlockingIOError: pass
-        time.sleep(1)
+        time.sleep(0.2)
 thread = threading.Thread(target=slowly); thread.start()
 while heard[0] < 200: time.sleep(.01)
-beside = min(quick() for _ in range(3))
+beside = min(quick() for _ in range(TRIES))
 now = heard[0]
 while heard[0] < now + 100: time.sleep(.01)
 is_over.append(1); thread.join()
 print(alone[0], beside[0], alone[1], beside[1])
-''')
+'''.replace("TRIES", str(TRIES)))
     slow_is_over = threading.Event()
 
     def read_slowly():
-        while not slow_is_over.wait(1):
+        while not slow_is_over.wait(0.2):
             for peer in list(world.slow):
                 try:
                     peer.recv(1)
@@ -255,7 +256,7 @@ print(alone[0], beside[0], alone[1], beside[1])
     words = out.split()
     check("beside two hundred slow peers, both ways, a quick one gets all its bytes, and the slow ones go on", not wrong and words[:2] == [RIGHT, RIGHT], wrong, out)
     if len(words) == 4:
-        print("# 64 MiB alone %.2f s, beside slow ones %.2f s" % tuple(float(w) for w in words[2:]), flush=True)
+        print("# %d MiB alone %.2f s, beside slow ones %.2f s" % (POURED >> 20, *(float(w) for w in words[2:])), flush=True)
 
 
 def full_queue(world):
@@ -295,10 +296,10 @@ s, got, size = socket.create_connection(to, 60), hashlib.sha256(), 0
 s.sendall(b"some")
 for data in iter(lambda: s.recv(1 << 18), b""):
     got.update(data)
-    if (size + len(data)) // (1 << 21) > size // (1 << 21): print("more", flush=True); sys.stdin.readline()
+    if (size + len(data)) // STEP > size // STEP: print("more", flush=True); sys.stdin.readline()
     size += len(data)
 print(got.hexdigest())
-''')
+'''.replace("STEP", str(POURED // 32)))
     b.hear()
     gate, turns = b.gate(), 0
     b.say()
@@ -309,11 +310,11 @@ print(got.hexdigest())
         until("the gate is stopped", lambda: open("/proc/%d/stat" % gate).read().rpartition(")")[2].split()[0] == "T")
         os.kill(gate, signal.SIGCONT)
     _, wrong = b.end()
-    check("stopped and let go in the middle of 64 MiB, again and again: each byte arrives", not wrong and turns >= 20 and word == RIGHT, wrong, turns, word)
+    check("stopped and let go in the middle of %d MiB, again and again: each byte arrives" % (POURED >> 20), not wrong and turns >= 20 and word == RIGHT, wrong, turns, word)
 
 
 KILLED = MANY + '''
-more(500)
+more(HELD)
 print("ready")
 for line in sys.stdin:
     ends = 0
@@ -328,16 +329,16 @@ for line in sys.stdin:
         except OSError: pass
     try: opened += ask("evil.test")[1]
     except OSError: pass
-    lot.clear(); more(500)
+    lot.clear(); more(HELD)
     print(ends, len(lot), opened)
 '''
 
 
 def killed_often(world):
-    b = Behind(KILLED % greeting().hex())
+    b = Behind((KILLED % greeting().hex()).replace("HELD", str(HELD)))
     b.hear()
     evil, told, wrong = world.evil, [], []
-    for _ in range(5):
+    for _ in range(KILLS):
         old = b.gate()
         os.kill(old, signal.SIGKILL)
         b.say()
@@ -346,8 +347,8 @@ def killed_often(world):
     b.process.stdin.close()
     b.process.stdin = None
     _, wrong = b.end()
-    check("killed five times with 500 relays: all of them end, the next gate serves, and nothing that is not listed opens meanwhile",
-          not wrong and told == ["500 500 []"] * 5 and world.evil == evil, wrong, told, world.evil - evil)
+    check("killed %d times with %d relays: all of them end, the next gate serves, and nothing that is not listed opens meanwhile" % (KILLS, HELD),
+          not wrong and told == ["%d %d []" % (HELD, HELD)] * KILLS and world.evil == evil, wrong, told, world.evil - evil)
     until("the origin's connections end too", lambda: world.open == 0)
 
 
