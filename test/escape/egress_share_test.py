@@ -7,6 +7,7 @@ import fcntl
 import os
 import resource
 import select
+import shutil
 import socket
 import struct
 import subprocess
@@ -16,13 +17,14 @@ import time
 import traceback
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import ALWAYS, check, end, report, until
+from box_rig import ALWAYS, ROOT, check, end, report, until
 from egress_attack_test import Box, diag, datagrams, hostile, Hostile, stream, greets
 from egress_load_test import children
-from gate_rig import PRELUDE, Gate, Origin, enter
+from gate_rig import PRELUDE, Gate, Origin, enter, is_mapped
 
 API = "198.18.1.44"          # index 300, which each wall here restores as api.test
 EMFILE = 24
+OWN_UID = 64123
 
 
 class Walls(Box):
@@ -186,18 +188,40 @@ def blocking():
     g.gate.wait(ALWAYS)
 
 
+def sends_many(to, fds, uid):
+    """Puts so many descriptors on their way, by a process of this user: the kernel counts them by user, and refuses a few more to whoever may have fewer open."""
+    if uid is None:
+        for _ in range(10):
+            socket.send_fds(to, [b"x"], fds)
+        return
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setresuid(uid, uid, uid)
+            sends_many(to, fds, None)
+            os._exit(0)
+        except BaseException:                          # noqa: BLE001 - the child never returns
+            os._exit(1)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
 def on_their_way():
     """More descriptors of this user are on their way than the gate's process inside may have open: its listener waits, and is not lost."""
     held = socket.socketpair()
     null = os.open("/dev/null", os.O_RDONLY)
-    p = subprocess.Popen(["prlimit", "--nofile=1024:1024", *Gate(["raw.test:6002"]).argv(sys.executable, "-uc", PRELUDE + """
+    gate, uid, prefix = Gate(["raw.test:6002"]), None, ["setpriv", "--reuid=%d" % OWN_UID, "--regid=%d" % OWN_UID, "--clear-groups"]
+    if ROOT and is_mapped(OWN_UID) and subprocess.run([*prefix, "unshare", "-rn", "true"], stderr=subprocess.DEVNULL).returncode == 0:
+        uid = OWN_UID                                  # a user of the test's own: root's other gates may be handed listeners just now
+        gate.program = shutil.copy(gate.program, os.path.join(gate.folder, "carrel"))
+    else:
+        prefix = []
+    p = subprocess.Popen(["prlimit", "--nofile=1024:1024", *prefix, *gate.argv("/usr/bin/python3" if uid else sys.executable, "-uc", PRELUDE + """
 print("ready"); sys.stdin.readline()
 print(ask("raw.test")[0]); sys.stdin.readline()
 print(ask_on("raw.test")[0])
 """)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     p.stdout.readline()
-    for _ in range(10):
-        socket.send_fds(held[0], [b"x"], [null] * 250)
+    sends_many(held[0], [null] * 250, uid)
     p.stdin.write(b"\n")
     p.stdin.flush()
     first = p.stdout.readline()

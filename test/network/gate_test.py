@@ -13,7 +13,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import ALWAYS, CARREL, DEEP, check, end, report, until
-from gate_rig import PRELUDE, Authority, Gate, Names, Origin, enter
+from gate_rig import PRELUDE, Authority, Gate, Names, Origin, enter, is_mapped
 
 MB = 1 << 20
 MANY = 10000 if DEEP else 2000     # connections at once
@@ -358,11 +358,6 @@ print(libc.syscall(425, 1, None), ctypes.get_errno())
     check("the host's own list bounds what may be asked for", r.status == 126 and "sandbox_egress_not_permitted" in r.out + r.err, r)
     r = Gate(["api.test:22"], host={"egress_allowed": ["api.test"]}).run("true")
     check("  and the sentence says the port that is not permitted", r.status == 126 and "api.test:22 is not among" in r.out + r.err, r)
-
-
-def is_mapped(uid):
-    with open("/proc/self/uid_map", encoding="ascii") as f:
-        return any(first <= uid < first + count for first, _, count in (map(int, line.split()) for line in f))
 
 
 def not_root(g):

@@ -34,6 +34,12 @@ def enter():
         fcntl.ioctl(s, 0x8914, struct.pack("16sH14x", b"lo", 0x1 | 0x40))
 
 
+def is_mapped(uid):
+    """Does this user exist in the namespace of users that we are in?"""
+    with open("/proc/self/uid_map", encoding="ascii") as f:
+        return any(first <= uid < first + count for first, _, count in (map(int, line.split()) for line in f))
+
+
 def pack_name(name):
     return b"".join(bytes([len(p)]) + p.encode() for p in name.rstrip(".").split(".") if p) + b"\0"
 
