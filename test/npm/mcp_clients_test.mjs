@@ -14,7 +14,7 @@ import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 
-import { BUILD, CARREL, NODE, program, run, until, with_daemon } from './rig.mjs';
+import { BUILD, CARREL, DEEP, NODE, program, run, until, with_daemon } from './rig.mjs';
 
 const EXECUTE = 'mastra_workspace_execute_command';
 const LEGACY = '2025-11-25';
@@ -99,7 +99,9 @@ async function speaks(t, name, version, client) {
         });
 }
 
+// By default each of its eras lists over one way and calls over the other; it starts anew for each.
 async function inspector(t, way, target) {
+        const does = { list: DEEP || way === 'stdio', call: DEEP || way === 'HTTP' };
         const cli = path.join(BUILD, 'node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js');
         const home = fs.mkdtempSync(path.join(daemon.folder, 'inspector-'));
         const ask = async (...more) => {
@@ -108,11 +110,11 @@ async function inspector(t, way, target) {
                 return JSON.parse(r.stdout);
         };
         for (const era of ['legacy', 'auto', 'modern']) {
-                await t.test(`inspector over ${way}, ${era}: lists tools`, async () => {
+                if (does.list) await t.test(`inspector over ${way}, ${era}: lists tools`, async () => {
                         const said = JSON.stringify(await ask('--protocol-era', era, '--method', 'tools/list'));
                         assert.match(said, new RegExp(EXECUTE));
                 });
-                await t.test(`inspector over ${way}, ${era}: calls a tool`, async () => {
+                if (does.call) await t.test(`inspector over ${way}, ${era}: calls a tool`, async () => {
                         const said = JSON.stringify(await ask('--protocol-era', era, '--method', 'tools/call', '--tool-name', EXECUTE, '--tool-arg', 'command=echo inspected'));
                         assert.match(said, /inspected\\n/);
                 });

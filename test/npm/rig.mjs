@@ -18,6 +18,7 @@ export const TREE = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '
 export const BUILD = path.join(TREE, 'build-npm');
 export const CARREL = process.env.CARREL ?? path.join(TREE, 'build/carrel');
 export const NODE = path.join(TREE, 'test/npm/node');
+export const DEEP = process.env.CARREL_TEST_DEEP === '1';     // ./dev test --all: what repeats other rows as well
 const PATIENCE_MS = 300_000;
 
 export async function until(what, condition, patience = PATIENCE_MS) {
