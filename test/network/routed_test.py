@@ -216,7 +216,11 @@ def refused(world):
 class Inside:
     """The network namespace of a sandbox, held from outside: whether its wire still leads somewhere."""
 
-    def __init__(self, d, box, mark):
+    count = 0
+
+    def __init__(self, d, box):
+        Inside.count += 1
+        mark = 1000000 + 10 * os.getpid() + Inside.count    # seconds that no other program of this machine sleeps
         d.exec(box, "sleep %d >/dev/null 2>&1 &" % mark)
         pid = until("the sleeper is there", lambda: [p for p in os.listdir("/proc") if p.isdigit() and words(p)[:2] == [b"sleep", b"%d" % mark]])[0]
         self.fd = os.open("/proc/%s/ns/net" % pid, os.O_RDONLY)
@@ -262,13 +266,13 @@ def left_behind(world):
         return
     with daemon_of() as d:
         first, second = d.create(manifest=MANIFEST), d.create(manifest=MANIFEST)
-        one, two = Inside(d, first, 98761), Inside(d, second, 98762)
+        one, two = Inside(d, first), Inside(d, second)
         check("while it lives a sandbox has its wire", one.has_wire() == 1 and two.has_wire() == 1)
         d.must("DELETE", "/v1/sandboxes/" + first)
         until("the wire of the first is gone", lambda: one.has_wire() == 0)
         check("the second namespace ends with its sandbox, and no other does", two.has_wire() == 1)
-        for number, who in ((98763, "pid 1"), (98764, "its box")):
-            last = Inside(d, d.create(manifest=MANIFEST), number)
+        for who in ("pid 1", "its box"):
+            last = Inside(d, d.create(manifest=MANIFEST))
             check("  (%s is found)" % who, last.has_wire() == 1 and len(last.box) == 1, last.box, processes_of(d.state))
             os.kill(last.first if who == "pid 1" else last.box[0], signal.SIGKILL)
             until("the wire is gone", lambda: last.has_wire() == 0)
