@@ -13,7 +13,8 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import ALWAYS, CARREL, DEEP, check, end, report, until
-from gate_rig import PRELUDE, Authority, Gate, Names, Origin, enter, is_mapped
+from gate_rig import PRELUDE, Authority, Gate, Names, Origin, Result, enter, is_mapped
+from test_clock import Clock
 
 MB = 1 << 20
 MANY = 10000 if DEEP else 2000     # connections at once
@@ -248,28 +249,30 @@ def later_refusals(g):
     check("  and each is told", sorted((d["code"], d["count"]) for d in r.denials) == [("host_mismatch", 4), ("malformed", 1)], r)
 
 
-class Slow(threading.Thread):
-    """Greets and goes no further, beside all else: its time is ten seconds."""
-
-    def __init__(self, g):
-        super().__init__()
-        self.gate, self.result = g, None
-        self.start()
-
-    def run(self):
-        self.result = self.gate.python("""
+def slow_greeting():
+    """Its time is ten seconds, on a clock that is moved."""
+    with Clock() as clock:
+        g = Gate(["api.test"], program=os.path.join(clock.build, "carrel"))
+        p = subprocess.Popen(g.argv(sys.executable, "-uc", PRELUDE + """
 lot = [socket.create_connection((address("api.test"), port), 60) for port in (80, 443)]
 for s, part in zip(lot, (b"GET / HT", b"\\x16\\x03")): s.settimeout(60); s.sendall(part)
-begin = time.monotonic()
-for s in lot:
-    try: print("end" if s.recv(1) == b"" else "answer")
-    except OSError as e: print(errno.errorcode.get(e.errno, "timeout"))
-print(8 < time.monotonic() - begin)
-""")
-
-    def is_over(self):
-        self.join()
-        check("who greets and goes no further is reset when its time is over", self.result.out.split() == ["ECONNRESET", "ECONNRESET", "True"] and set(self.result.codes()) == {"no_greeting"}, self.result)
+print("begun"); sys.stdin.readline()
+def late(s):
+    try: return "end" if s.recv(1) == b"" else "answer"
+    except OSError as e: return errno.errorcode.get(e.errno, "timeout")
+lot[0].settimeout(0.3); print(late(lot[0])); sys.stdin.readline()
+for s in lot: s.settimeout(60); print(late(s))
+"""), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(g.env, **clock.env))
+        said = [p.stdout.readline()]
+        for seconds in (8, 3):
+            clock.move(seconds)
+            p.stdin.write(b"\n")
+            p.stdin.flush()
+            if seconds == 8:
+                said.append(p.stdout.readline())
+        out, err = p.communicate(timeout=ALWAYS)
+        done = Result(subprocess.CompletedProcess(p.args, p.returncode, b"".join(said) + out, err))
+    check("who greets and goes no further is reset when its time is over", done.out.split() == ["begun", "timeout", "ECONNRESET", "ECONNRESET"] and set(done.codes()) == {"no_greeting"}, done)
 
 
 def refusals(g):
@@ -542,7 +545,6 @@ def main():
     origins = {"tls": Origin("127.0.0.2", 443, context=ca.context("api.test")), "http": Origin("127.0.0.2", 80), "h2": Recorder("127.0.0.3", 80),
                "raw": Origin("127.0.0.4", 5432, first_words), "later": Origin("127.0.0.7", 80, answers), "ws": Origin("127.0.0.5", 80, websocket), "bulk": Origin("127.0.0.6", 9000, bulk)}
     g = Gate(["api.test", "h2.test", "raw.test:5432", "ws.test", "bulk.test:9000", "*.wild.test", "gone.test", "shut.test", "later.test"])
-    slow = Slow(g)
     names(g)
     protocols(g, ca, origins)
     refusals(g)
@@ -554,7 +556,7 @@ def main():
     deaths(g)
     descriptors()
     memory()
-    slow.is_over()
+    slow_greeting()
     end()
 
 
