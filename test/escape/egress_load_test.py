@@ -4,6 +4,7 @@
 What must hold every time: what is not listed is never reached, what waits is served later or ends, and nothing is left behind. Figures are printed as comments. A deep run
 has ten thousand relays, or as many as descriptors allow, and more bytes and turns of everything.
 """
+# weight: 2: its connections have both ends on this machine
 import hashlib
 import os
 import resource

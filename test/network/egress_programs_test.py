@@ -4,6 +4,7 @@
 Through `carrel gate` and in a sandbox of `carrel run`, against origins under the programs' own names (programs_rig). What a program needs is its authority's certificate and
 nothing else: no proxy, no option of ours. The wall of `carrel run` is the same: there each program is refused once more where a run is deep.
 """
+# weight: 3: four programs at once, and half of the time they compute
 import concurrent.futures
 import functools
 import json

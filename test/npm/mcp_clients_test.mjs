@@ -3,6 +3,8 @@
 /*
  * mcp_clients_test.mjs - the MCP clients that people use, unmodified, over stdio and over HTTP: the SDK v1, the client v2 in its three modes,
  * and the inspector's command line.
+ *
+ * weight: 2: each start of the inspector takes half a second of a processor
  */
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';

@@ -2,6 +2,8 @@
 ':' //; exec "$(dirname "$0")/node" "$0" "$@"
 /*
  * types_test.mjs - the SDK is what OSP's text and Mastra's packages declare, says the TypeScript compiler.
+ *
+ * weight: 3: the compiler keeps a processor busy
  */
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
