@@ -1,5 +1,4 @@
 #!/usr/bin/env python3
-# alone: it compares what is on the machine before and after
 """Bad input to `carrel run`: each a clear typed error, a status that is not 0, and nothing left behind. Prints TAP.
 
 And the worst input of all, SIGKILL at any moment: what is left then, the next start collects, and nothing else.

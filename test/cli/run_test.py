@@ -1,5 +1,4 @@
 #!/usr/bin/env python3
-# alone: it compares what is on the machine before and after
 """`carrel run`: the exec contract, and the cases of AIP-36 that need a running sandbox. Prints TAP.
 
 One terminal event with one of eight words; the whole tree dies; nobody who holds standard output open keeps the call from

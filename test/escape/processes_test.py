@@ -1,5 +1,4 @@
 #!/usr/bin/env python3
-# alone: it compares what is on the machine before and after
 """Group C of the attacks: processes that will not die, and what they inherit. Each is seen to work with its layer off. TAP."""
 import fcntl
 import os

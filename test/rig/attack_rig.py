@@ -7,7 +7,6 @@ layer stands for a defence, the control is bubblewrap's usual line (`bwrap`) or 
 control finds nothing open is reported as failing: it could not fail, so it proves nothing.
 """
 import ctypes
-import fcntl
 import hashlib
 import json
 import os
@@ -18,7 +17,8 @@ import stat
 import subprocess
 import sys
 import tempfile
-import time
+
+from box_rig import Inventory
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -141,23 +141,6 @@ class Person:
         return [*self.prefix, *argv]
 
 
-def is_empty(group):
-    try:
-        with open(os.path.join(group, "cgroup.procs")) as f:
-            return not f.read(1)
-    except OSError:
-        return False
-
-
-def is_held(lease):
-    try:
-        with open(lease, "rb") as f:
-            fcntl.flock(f, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            return False
-    except OSError:
-        return True
-
-
 def name_this_host():
     """A name that can be told from other words, in a namespace of our own."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -170,6 +153,7 @@ class Rig:
 
     def __init__(self):
         self.tap = Tap()
+        self.inventory = Inventory()
         self.home = tempfile.mkdtemp(prefix="carrel-escape.")
         os.chmod(self.home, 0o755)
         self.shipped = self.copy(os.environ.get("CARREL") or os.path.join(TOP, "build", "carrel"))
@@ -182,7 +166,6 @@ class Rig:
             f.write(self.token)
         os.chmod(self.canary, 0o666)
         self.canary_was = self.look_at_canary()
-        self.before = self.inventory()
         uid, gid = os.getuid(), os.getgid()
         if uid == 0:
             name_this_host()
@@ -210,33 +193,6 @@ class Rig:
         with open(self.canary) as f:
             return f.read(), st.st_ino, st.st_mtime_ns, st.st_mode, st.st_uid, os.listdir(os.path.dirname(self.canary))
 
-    def inventory(self):
-        """Names of all that a sandbox may leave behind. What others beside us still hold is theirs, and not counted."""
-        found = {"mount " + line.split()[4] for line in open("/proc/self/mountinfo")}
-        for where, dirs, _ in os.walk("/sys/fs/cgroup"):
-            found.update("group " + os.path.join(where, d) for d in dirs if d.startswith("carrel") and is_empty(os.path.join(where, d)))
-        for place in ("/run/carrel", f"/tmp/carrel-{os.getuid()}", f"/tmp/carrel-{ORDINARY}"):
-            if os.access(place, os.R_OK) and os.path.isdir(place):
-                found.update(f"lease {place}/{n}" for n in os.listdir(place) if not is_held(os.path.join(place, n)))
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{pid}/stat") as f:
-                    name, rest = f.read().split("(", 1)[1].rsplit(")", 1)
-            except OSError:
-                continue
-            if name.startswith("carrel") and rest.split()[1] in ("1", str(os.getpid())):
-                found.add(f"process {pid}")
-        found.update("memory " + n for n in os.listdir("/dev/shm"))
-        return found
-
-    def left_over(self):
-        left = self.inventory() - self.before
-        deadline = time.monotonic() + 120
-        while left and time.monotonic() < deadline:
-            time.sleep(0.1)
-            left &= self.inventory()
-        return left
-
     # -- running -------------------------------------------------------------------------------------------------
 
     def payload(self, person, text):
@@ -250,6 +206,8 @@ class Rig:
         if text is not None:
             person.file(os.path.join(work, "SANDBOX.md"), text)
         env = {k: v for k, v in os.environ.items() if not k.startswith("CARREL")}
+        if os.getuid() != person.uid:
+            env["XDG_RUNTIME_DIR"] = self.inventory.place.runtime_of(person.uid)
         env.update(more.pop("env", {}))
         if off is not None:
             env["CARREL_TEST_DISABLE"] = ",".join(off)
@@ -306,8 +264,8 @@ class Rig:
         return not missing and bool(needed), f"{title} is open {label}", f"the test cannot fail: {sorted(missing)}", *seen.tell()
 
     def end(self):
-        left = self.left_over()
-        self.tap.ok(not left, "nothing is left behind", *sorted(left))
+        left = self.inventory.left()
+        self.tap.ok(not left, "nothing is left behind", *left)
         self.tap.ok(self.look_at_canary() == self.canary_was, "the canary is as it was")
         self.tap.ok(self.hashes() == self.sums, "the programs are as they were")
         for place, names, _ in os.walk(self.home):       # placeholders and attacks leave narrow modes behind

@@ -1,14 +1,20 @@
-"""What the box and escape tests share: TAP lines, a workspace with a SANDBOX.md, the program, an inventory of the host.
+"""What the box and escape tests share: TAP lines, a workspace with a SANDBOX.md, the program, an inventory of what a test has made.
 
 Not a test. Works as root and as an ordinary user; CARREL and CARREL_LAYERS name the programs.
 """
+import atexit
+import ctypes
 import json
 import os
+import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.dirname(os.path.dirname(HERE))
@@ -23,16 +29,17 @@ PATIENCE = 120 * SLOW  # seconds until a test gives up on something that should 
 DEEP = os.environ.get("CARREL_TEST_DEEP") == "1"         # ./dev test --all: every point of a sweep, long storms, what repeats other rows
 
 results = []
+lines = threading.Lock()      # rows may come from several threads
 
 
 def report(name, wrong=(), skip=""):
     """One TAP line; `wrong` is a list of reasons, empty where the promise held."""
     wrong = [] if wrong is None else wrong if isinstance(wrong, list) else [wrong]
     wrong = [w for w in wrong if w]
-    results.append(not wrong)
-    print("%s %d - %s%s" % ("not ok" if wrong else "ok", len(results), name, " # SKIP " + skip if skip else ""), flush=True)
-    for line in wrong:
-        print("#", str(line).replace("\n", "\n# "), flush=True)
+    with lines:
+        results.append(not wrong)
+        print("\n".join(["%s %d - %s%s" % ("not ok" if wrong else "ok", len(results), name, " # SKIP " + skip if skip else ""),
+                         *("# " + str(line).replace("\n", "\n# ") for line in wrong)]), flush=True)
 
 
 def check(name, is_ok, *why):
@@ -42,6 +49,20 @@ def check(name, is_ok, *why):
 def end():
     print("1..%d" % len(results))
     sys.exit(0 if all(results) else 1)
+
+
+def side_by_side(*parts):
+    """Runs parts that mostly wait, each in a thread of its own; what one raises is a failed row of its own, and the others go on."""
+    def run(part):
+        try:
+            part()
+        except Exception as e:
+            report(getattr(part, "__name__", "a part") + " came to its end", ["".join(traceback.format_exception(e))])
+    threads = [threading.Thread(target=run, args=(part,)) for part in parts]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
 
 
 def until(what, condition, patience=PATIENCE):
@@ -176,51 +197,152 @@ def need_programs():
         sys.exit(1)
 
 
-def processes():
-    """The names of all processes that are ours by name, with their ids."""
+class Names:
+    """Every name made in the watched directories from now on: the kernel notes them (inotify), however short they live."""
+
+    def __init__(self):
+        self.fd = LIBC.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.seen = set()
+
+    def watch(self, directory):
+        if LIBC.inotify_add_watch(self.fd, os.fsencode(directory), IN_CREATE | IN_MOVED_TO) < 0:
+            raise OSError(ctypes.get_errno(), "inotify_add_watch", directory)
+
+    def read(self):
+        while True:
+            try:
+                data = os.read(self.fd, 1 << 16)
+            except BlockingIOError:
+                return self.seen
+            at = 0
+            while at < len(data):
+                _, mask, _, size = struct.unpack_from("iIII", data, at)
+                assert not mask & IN_Q_OVERFLOW, "more names than the kernel notes"
+                self.seen.add(os.fsdecode(data[at + 16:at + 16 + size].rstrip(b"\0")))
+                at += 16 + size
+
+
+def mount_or_raise(source, at, kind, flags, options=None):
+    if LIBC.mount(source, at.encode(), kind, flags, options) < 0:
+        raise OSError(ctypes.get_errno(), "mount: " + os.strerror(ctypes.get_errno()), at)
+
+
+class Place:
+    """
+    What tells this program's things from those of others on the machine. Leases lie in a directory of its own; their names are the ids
+    that its control groups carry. Its orphans become its own children (PR_SET_CHILD_SUBREAPER), so every process it ever started is
+    below it. Root has a mount namespace of its own: /run/carrel and /dev/shm in it are ours alone. To be made before any thread.
+    """
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="carrel-place-")
+        self.owner = os.getpid()
+        atexit.register(self.remove)
+        LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self.names, self.runtimes = Names(), []
+        if ROOT:
+            os.chmod(self.folder, 0o755)
+            if LIBC.unshare(CLONE_NEWNS) < 0:
+                raise OSError(ctypes.get_errno(), "root without a mount namespace of its own cannot tell what is whose")
+            mount_or_raise(None, "/", None, MS_REC | MS_PRIVATE)
+            os.makedirs("/run/carrel", mode=0o700, exist_ok=True)
+            self.add_runtime(os.path.join(self.folder, "run"))
+            mount_or_raise(os.path.join(self.folder, "run").encode(), "/run/carrel", None, MS_BIND)
+            mount_or_raise(b"none", "/dev/shm", b"tmpfs", 0, b"mode=1777")
+            self.runtime = "/run/carrel"
+        else:
+            os.environ["XDG_RUNTIME_DIR"] = self.folder
+            self.runtime = self.add_runtime(os.path.join(self.folder, "carrel"))
+
+    def add_runtime(self, path, uid=None):
+        os.mkdir(path, 0o700)
+        if uid is not None:
+            os.chown(path, uid, uid)
+        self.names.watch(path)
+        self.runtimes.append(path)
+        return path
+
+    def runtime_of(self, uid):
+        """XDG_RUNTIME_DIR for another user whom this program starts as root."""
+        path = os.path.join(self.folder, str(uid))
+        if not os.path.isdir(path):
+            os.mkdir(path, 0o700)
+            os.chown(path, uid, uid)
+            self.add_runtime(os.path.join(path, "carrel"), uid)
+        return path
+
+    def remove(self):
+        if os.getpid() == self.owner:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    # -- what is there now -------------------------------------------------------------------------------------------------
+
+    def leases(self):
+        return {os.path.join(path, name) for path in self.runtimes for name in os.listdir(path)}
+
+    def groups(self):
+        """Control groups of our sandboxes, wherever they are: their ids are our leases' names, or, as root, lead to them (src/prepare/prepare.c)."""
+        ids = {name.removesuffix(".lease") for name in self.names.read()}
+        return groups_named(lambda id_: id_ in ids or str(RESERVED_FIRST + int(id_, 16) % RESERVED_COUNT) in ids) if ids else set()
+
+    def mounts(self):
+        """In our own namespace all of them; else those that name a place of ours."""
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as f:
+            return sorted(line.split(" ", 3)[3] for line in f if ROOT or self.folder in line or "carrel-test-" in line)
+
+    def memory(self):
+        """In /dev/shm; an ordinary user shares it with others."""
+        return set(os.listdir("/dev/shm")) if ROOT else set()
+
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+PR_SET_CHILD_SUBREAPER, CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 36, 0x20000, 4096, 16384, 1 << 18
+IN_CREATE, IN_MOVED_TO, IN_Q_OVERFLOW = 0x100, 0x80, 0x4000
+RESERVED_FIRST, RESERVED_COUNT = 1900000000, 65536
+GROUP = re.compile("carrel-([0-9a-f]{16})")
+places = []
+
+
+def own_place():
+    """The one Place of this program, made at the first call."""
+    if not places:
+        places.append(Place())
+    return places[0]
+
+
+def groups_named(is_it):
+    """Control groups of sandboxes with such an id."""
     found = set()
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/stat" % pid, encoding="utf-8", errors="replace") as f:
-                stat = f.read()
-            name = stat[stat.index("(") + 1:stat.rindex(")")]
-            exe = os.readlink("/proc/%s/exe" % pid)
-            parent = stat[stat.rindex(")") + 2:].split()[1]
-            # Others may run sandboxes too: ours are of our program, or makers and boxes that nobody waits for any more.
-            is_ours = exe == CARREL or (name.startswith("carrel") and exe.startswith("/memfd:") and parent == "1")
-            if is_ours and stat[stat.rindex(")") + 2] != "Z" and os.stat("/proc/" + pid).st_uid in owners():
-                found.add((int(pid), name))
-        except (OSError, ValueError):
-            continue
+    for base, dirs, _ in os.walk("/sys/fs/cgroup"):
+        found |= {os.path.join(base, d) for d in dirs if (id_ := GROUP.fullmatch(d)) and is_it(id_.group(1))}
     return found
 
 
-def owners():
-    return range(0, 2**32) if ROOT else (os.geteuid(),)
-
-
-def groups():
-    found = set()
-    for base, dirs, _ in os.walk("/sys/fs/cgroup"):
-        found |= {os.path.join(base, d) for d in dirs if d.startswith("carrel-") and d != "carrel-runtime"}
+def descendants(of=None):
+    """(pid, moment of its start) -> name of all that live below this process; with own_place() those too whose parents have ended."""
+    below, alive = {}, {}
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/stat" % entry, encoding="utf-8", errors="replace") as f:
+                stat = f.read()
+        except OSError:
+            continue    # ended meanwhile
+        words = stat[stat.rindex(")") + 2:].split()
+        below.setdefault(int(words[1]), []).append(int(entry))
+        if words[0] not in "ZX":
+            alive[int(entry)] = (int(entry), int(words[19])), stat[stat.index("(") + 1:stat.rindex(")")]
+    found, todo = {}, [of or os.getpid()]
+    while todo:
+        for child in below.get(todo.pop(), ()):
+            todo.append(child)
+            if child in alive:
+                found[alive[child][0]] = alive[child][1]
     return found
 
 
 def runtime_dir():
-    return "/run/carrel" if ROOT else (os.environ.get("XDG_RUNTIME_DIR", "") + "/carrel" if os.environ.get("XDG_RUNTIME_DIR")
-                                       else "/tmp/carrel-%d" % os.geteuid())
-
-
-def leases():
-    try:
-        return set(os.listdir(runtime_dir()))
-    except OSError:
-        return set()
-
-
-def mounts():
-    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as f:
-        return sorted(line.split(" ", 3)[3] for line in f)
+    """Where this program's leases lie."""
+    return own_place().runtime
 
 
 def tree(path):
@@ -233,29 +355,34 @@ def tree(path):
 
 
 class Inventory:
-    """What the host has now. Others may run sandboxes at the same time, so what is theirs is waited out, not blamed."""
+    """What this program has made, and what is there now that was not at the beginning. Things of others are not looked at."""
 
     def __init__(self, folder=None):
-        self.folder = folder
+        self.folder, self.place = folder, own_place()
         self.before = self.look()
 
     def look(self):
-        return {"mounts": mounts(), "groups": groups(), "leases": leases(), "processes": processes(),
-                "files": tree(self.folder) if self.folder else {}}
+        return {"mounts": self.place.mounts(), "groups": self.place.groups(), "leases": self.place.leases(), "processes": descendants(),
+                "memory": self.place.memory(), "files": tree(self.folder) if self.folder else {}}
+
+    def wrong(self):
+        """What is there now and was not before, or is no more, as sentences."""
+        now, wrong = self.look(), []
+        for what in ("groups", "leases", "memory"):
+            more = now[what] - self.before[what]
+            if more:
+                wrong.append("%s left behind: %s" % (what, sorted(more)))
+        more = {key: name for key, name in now["processes"].items() if key not in self.before["processes"]}
+        if more:
+            wrong.append("processes left behind: %s" % sorted((pid, name) for (pid, _), name in more.items()))
+        for what in ("mounts", "files"):
+            if now[what] != self.before[what]:
+                wrong.append("%s changed: %s -> %s" % (what, self.before[what], now[what]))
+        return wrong
 
     def left(self):
-        """What is there now and was not before, after others had time to go; empty where all is as it was."""
-        until = time.monotonic() + PATIENCE
-        while True:
-            now = self.look()
-            wrong = []
-            for what in ("groups", "leases", "processes"):
-                more = now[what] - self.before[what]
-                if more:
-                    wrong.append("%s left behind: %s" % (what, sorted(more)))
-            for what in ("mounts", "files"):
-                if now[what] != self.before[what]:
-                    wrong.append("%s changed: %s -> %s" % (what, self.before[what], now[what]))
-            if not wrong or time.monotonic() > until:
-                return wrong
-            time.sleep(0.02)
+        """What stays: what is about to go is waited for."""
+        end_at = time.monotonic() + PATIENCE
+        while (wrong := self.wrong()) and time.monotonic() < end_at:
+            time.sleep(0.01)
+        return wrong
