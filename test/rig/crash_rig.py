@@ -1,32 +1,29 @@
-#!/usr/bin/env python3
-"""crash_test - a daemon killed at any system call loses nothing it has answered, leaves nothing, and repeats nothing.
+"""A daemon killed at any system call: the scenario, the model of what was answered, the sweeps over points (crash_*_test.py). Not a test.
 
-The sweep: strace kills one process of the daemon at the N-th call of a kind, for N = 1, 2, ... until a whole scenario ends before it comes
-to that. A model keeps what was answered; after every kill the daemon comes up again by itself and is compared with the model
-(security.md section 4: N1 to N5, N8 to N11 are named N1 ... below as the checks that hold them). Faults: the same with a call that fails.
+strace kills one process of the daemon at the N-th call of a kind while a scenario runs: DEEP for N = 1, 2, ... until the scenario ends before it
+comes to that, else at a few points from the first to the last. A model keeps what was answered; after every kill the daemon comes up again by itself
+and is compared with the model (security.md section 4: N1 to N5, N8 to N11 are named N1 ... below as the checks that hold them).
 """
 import http.client
 import os
 import signal
 import subprocess
-import sys
-import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import PATIENCE, ROOT, end, report
+from box_rig import DEEP, PATIENCE, ROOT, end, report
 from daemon_rig import Daemon, groups_of, processes_of, until
 
-QUICK = "--quick" in sys.argv
-POINTS_MAX = 12 if QUICK else 400
+POINTS_MAX = 400       # a scenario makes fewer calls of a kind
+SPREAD = 4             # points of a kind, unless every one is asked for
 LOST = (OSError, http.client.HTTPException, ValueError)
 
 
 class Strace:
     """Attached to a process until it ends; `injection` as of strace(1)."""
 
-    def __init__(self, pid, injection, calls):
-        self.child = subprocess.Popen(["strace", "-f", "-q", "-o", "/dev/null", "-e", "trace=" + calls, "-e", "inject=" + injection, "-p", str(pid)],
-                                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    def __init__(self, pid, injection, calls, log="/dev/null"):
+        inject = ["-e", "inject=" + injection] if injection else []
+        self.child = subprocess.Popen(["strace", "-f", "-q", "-o", log, "-e", "trace=" + calls, *inject, "-p", str(pid)], stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         until("strace is attached", lambda: self.child.poll() is not None or traced(pid))
 
     def detach(self):
@@ -203,10 +200,27 @@ def pid_of(d, role):
     return until("the %s is there" % role, lambda: next((pid for name, pid in d.children().items() if role in name), None))
 
 
-def sweep(d, role, call, tag):
-    """Kills `role` at its 1st, 2nd, ... `call` while the scenario runs. Gives (points, what was wrong)."""
-    wrong = []
-    for n in range(1, POINTS_MAX + 1):
+def count(d, role, calls):
+    """call -> how often one scenario makes it in this process."""
+    log = os.path.join(d.folder, "calls")
+    tracer = Strace(pid_of(d, role), None, ",".join(calls), log)
+    scenario(Model(d, "count-" + role))
+    tracer.detach()
+    clean_up(d)
+    with open(log, encoding="utf-8", errors="replace") as f:
+        made = [line.split(None, 1)[1].split("(")[0] for line in f if "(" in line]
+    return {call: made.count(call) for call in calls}
+
+
+def spread(most):
+    """Points from the first call to the last, as far from each other as they can be."""
+    return sorted({1 + round(i * (most - 1) / (SPREAD - 1)) for i in range(SPREAD)})
+
+
+def sweep(d, role, call, tag, points):
+    """Kills `role` at these of its calls, one after the other, while the scenario runs. Gives (kills, what was wrong)."""
+    wrong, kills = [], 0
+    for n in points:
         d.stop()               # its patience with parts that die again and again starts anew
         d.start()
         pid = pid_of(d, role)
@@ -220,9 +234,28 @@ def sweep(d, role, call, tag):
         clean_up(d)
         found += settle(d)
         wrong += ["%s %s #%d: %s" % (role, call, n, w) for w in found]
-        if not was_killed or len(wrong) > 5:
-            return n, wrong
-    return POINTS_MAX, wrong
+        kills += was_killed
+        if len(wrong) > 5 or (DEEP and not was_killed):
+            break
+    return kills, wrong + ([] if kills else ["it was never killed: the scenario makes no such call"])
+
+
+def sweeps(role, *calls):
+    """A row for each kind of call: the process is killed at every point of a scenario (DEEP), or at some."""
+    need_root()
+    with Daemon() as d:
+        made = {} if DEEP else count(d, role, calls)
+        for call in calls:
+            points = range(1, POINTS_MAX + 1) if DEEP else spread(made[call])
+            kills, wrong = sweep(d, role, call, "%s%s" % (role[0], call[:4].replace("_", "")), points)
+            report("%s killed at %s %s of a scenario (%d points)" % (role, "each" if DEEP else "some", call, kills), wrong)
+    end()
+
+
+def need_root():
+    if not ROOT:
+        report("a daemon killed at any system call", skip="only root may trace processes that are not dumpable")
+        end()
 
 
 def sweep_box(d, call):
@@ -230,7 +263,7 @@ def sweep_box(d, call):
     wrong = []
     other = d.create(name="other", start=True)
     d.exec(other, "true")
-    for n in range(1, (6 if QUICK else 40) + 1):
+    for n in range(1, 40 + 1) if DEEP else (1, 2, 4, 8):
         box = d.create(name="victim%s%d" % (call.replace(",", ""), n), start=True)
         until("it runs", lambda: d.must("GET", "/v1/sandboxes/" + box)["status"] == "running")
         pid = box_process(d, box)
@@ -266,83 +299,3 @@ def box_process(d, box):
         except OSError:
             continue
     raise AssertionError("no process holds %s" % path)
-
-
-def faults(d):
-    """A call that fails instead of killing: typed errors, nothing answered that did not happen, and life goes on."""
-    rows = [("pwrite64", "ENOSPC", "storage_full"), ("pwrite64", "EIO", None), ("fdatasync", "EIO", None), ("openat", "EMFILE", None), ("socketpair", "EMFILE", None)]
-    for call, error, code in rows:
-        until("the daemon is up", d.is_up)
-        pid = pid_of(d, "keeper")
-        tracer = Strace(pid, "%s:error=%s:when=1+" % (call, error), call)
-        wrong = []
-        a = d.call("POST", "/v1/sandboxes", {"name": "fault"})
-        listed = d.call("GET", "/v1/sandboxes")
-        tracer.detach()
-        if listed.status != 200:
-            wrong.append("list answered %r" % listed)
-        if a.status < 300 and d.call("GET", "/v1/sandboxes/fault").status != 200:
-            wrong.append("N9: create was answered and is not there")
-        if a.status >= 300 and a.code is None:
-            wrong.append("an error without a code: %r" % a)
-        if code and a.code != code:
-            wrong.append("create answered %r, not %s" % (a, code))
-        if not os.path.exists("/proc/%d" % pid):
-            wrong.append("the keeper ended")
-        d.stop()
-        d.start()
-        if (d.call("GET", "/v1/sandboxes/fault").status == 200) != (a.status < 300):
-            wrong.append("N2: after a start the sandbox is %s" % ("there" if a.status >= 300 else "not there"))
-        d.call("DELETE", "/v1/sandboxes/fault")
-        report("%s that fails with %s is told, and nothing is half done" % (call, error), wrong)
-
-
-def interrupted(d):
-    """EINTR and short counts change nothing (Z13)."""
-    for role, call in (("keeper", "recvmsg"), ("keeper", "sendmsg"), ("keeper", "epoll_pwait"), ("door", "read"), ("door", "sendmsg"), ("door", "epoll_pwait")):
-        tracer = Strace(pid_of(d, role), "%s:error=EINTR:when=2+3" % call, call)
-        m = Model(d, "eintr-%s-%s" % (role, call.replace("_", "")))
-        scenario(m)
-        tracer.detach()
-        wrong = check_model(m)
-        if m.unanswered:
-            wrong.append("%d calls got no answer" % m.unanswered)
-        clean_up(d)
-        report("%s of the %s interrupted again and again" % (call, role), wrong)
-
-
-def stopped_for_long(d):
-    """A keeper that stood still catches up: overdue moments fire once (Z19)."""
-    box = d.create(name="sleepy", timeout_ms=2000, start=True)
-    kept = d.create(name="kept", timeout_ms=600000, start=True)
-    pid = pid_of(d, "keeper")
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        time.sleep(2.5)         # the fault itself: the clock goes on while nobody looks
-    finally:
-        os.kill(pid, signal.SIGCONT)
-    until("the deadline is kept", lambda: d.call("GET", "/v1/sandboxes/" + box).status == 404 or d.must("GET", "/v1/sandboxes/" + box)["status"] in ("stopped", "failed"))
-    report("a keeper that stood still keeps the deadline that passed, and no other",
-           [] if d.exec(kept, "echo on")["stdout"] == "on\n" else ["the other sandbox is gone"])
-    clean_up(d)
-
-
-def main():
-    if not ROOT:
-        report("a daemon killed at any system call", skip="only root may trace processes that are not dumpable")
-        end()
-    with Daemon() as d:
-        for role, calls in (("keeper", ("sendmsg", "recvmsg", "pwrite64", "fdatasync", "openat", "unlink", "mkdirat", "epoll_pwait")), ("door", ("sendmsg", "recvmsg", "epoll_pwait"))):
-            for call in calls:
-                points, wrong = sweep(d, role, call, "%s%s" % (role[0], call[:4].replace("_", "")))
-                report("%s killed at each %s of a scenario (%d points)" % (role, call, points), wrong)
-        for call in ("sendmsg", "recvmsg", "read", "write"):
-            report("a box killed at each %s is lost, and says so" % call, sweep_box(d, call))
-        faults(d)
-        interrupted(d)
-        stopped_for_long(d)
-    end()
-
-
-if __name__ == "__main__":
-    main()

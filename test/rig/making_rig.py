@@ -1,28 +1,22 @@
-#!/usr/bin/env python3
-"""making_fault_test - a call of the kernel fails while a box is made through the daemon: the command never runs with less around it (Z14).
+"""A call of the kernel fails while a box is made through the daemon, and by `carrel run`: what making_*_fault_test.py share. Not a test.
 
-strace holds the process that makes boxes and lets the n-th call of a name fail in each process that comes of it, for n = 1, 2, ... until none is
-hit. Either the create is refused with a code and nothing of it is left anywhere; or the box stands, and then it is as a box always is. The same for
-`carrel run`. MAKING_MAX is how many points of one call are tried (8; 0: all).
+strace holds the process that makes boxes and lets the n-th call of a name fail in each process that comes of it, DEEP for n = 1, 2, ... until none is
+hit, or 8 are tried (MAKING_MAX: how many; 0: all), else for a few n. Either the create is refused with a code and nothing of it is left anywhere; or
+the box stands, and then it is as a box always is: the command never runs with less around it (Z14). The same for `carrel run`.
 """
 import json
 import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import CARREL, PATIENCE, ROOT, SLOW, end, report
+from box_rig import CARREL, DEEP, PATIENCE, ROOT, SLOW, Names, end, report
 from daemon_rig import Daemon, groups_of, processes_of, until
 
 MOST = int(os.environ.get("MAKING_MAX", "8")) or 500
-CALLS = (("clone3", "EAGAIN"), ("clone", "EAGAIN"), ("unshare", "ENOSPC"), ("setns", "EPERM"), ("mount", "ENOMEM"), ("umount2", "EBUSY"), ("pivot_root", "EINVAL"), ("fsopen", "ENOMEM"), ("fsconfig", "EINVAL"),
-         ("fsmount", "EPERM"), ("open_tree", "EMFILE"), ("move_mount", "EINVAL"), ("mount_setattr", "EINVAL"), ("openat2", "EMFILE"), ("openat", "EMFILE"), ("seccomp", "ENOMEM"),
-         ("prctl", "EPERM"), ("landlock_create_ruleset", "ENOMEM"), ("landlock_add_rule", "ENOMEM"), ("landlock_restrict_self", "E2BIG"), ("mkdirat", "ENOSPC"), ("write", "ENOSPC"),
-         ("setresuid", "EAGAIN"), ("setresgid", "EPERM"), ("setgroups", "EPERM"), ("capset", "EPERM"), ("sethostname", "EPERM"), ("prlimit64", "EPERM"), ("symlinkat", "ENOSPC"), ("fchownat", "EPERM"),
-         ("pidfd_open", "EMFILE"), ("socketpair", "EMFILE"), ("execveat", "ENOMEM"), ("execve", "ENOMEM"))
+BY_DAEMON = range(1, MOST + 1) if DEEP else (1, 2, 5)
+BY_RUN = range(1, MOST + 1) if DEEP else (1, 4)
 BLOCK = "---\nschema: sandbox/v1\nprovider: local\nconfig: {}\nmounts: [{source: workspace, at: /workspace}]\n---\n"
 CAPS_LEN = 200         # the first lines of it: rights, filters, ids; the shell says them by itself, so that a fault in what it starts comes later
 LOOK = r'''cd /workspace; while read -r what rest; do
@@ -70,8 +64,9 @@ class Host:
     """What a box may leave behind."""
 
     def __init__(self, d, workspace):
-        self.d, self.workspace = d, workspace
-        self.before, self.groups = self.now(), groups_of({"carrel-"})
+        self.d, self.workspace, self.names = d, workspace, Names()
+        self.names.watch(os.path.join(d.state, "boxes"))       # their names are the ids that groups carry
+        self.before = self.now()
 
     def now(self):
         with open("/proc/self/mountinfo", encoding="utf-8") as f:
@@ -81,26 +76,14 @@ class Host:
                 "listed": [i["id"] for i in self.d.must("GET", "/v1/sandboxes")["items"]]}
 
     def left(self):
-        """What is not as it was. Groups of others beside us come and go, and are empty for a moment: one of ours is there already, and stays."""
-        suspects = [g for g in groups_of({"carrel-"}) if g not in self.groups]
+        """What is not as it was."""
         try:
-            until("nothing is left", lambda: self.now() == self.before and not any(is_empty(g) for g in suspects), 10 * SLOW)
+            until("nothing is left", lambda: self.now() == self.before and not groups_of(self.names.read()), 10 * SLOW)
             return []
         except AssertionError:
             now = self.now()
             return ["left: %r, not %r; groups: %r" % ({k: v for k, v in now.items() if v != self.before[k]}, {k: v for k, v in self.before.items() if now[k] != v},
-                                                      [g for g in suspects if is_empty(g)])]
-
-
-def is_empty(group):
-    """Nobody in it, nor below: not one of a daemon beside us. One that goes while we look was another's too."""
-    for top, _, names in os.walk(group):
-        try:
-            if "cgroup.procs" in names and open(os.path.join(top, "cgroup.procs"), "rb").read():
-                return False
-        except OSError:
-            return False
-    return os.path.isdir(group)
+                                                      groups_of(self.names.read()))]
 
 
 def attempt(d, workspace):
@@ -119,17 +102,19 @@ def clear(d, workspace):
         os.unlink(path)
 
 
-def by_daemon(d, workspace, call, error):
-    wrong, seen, number, hits = [], {}, 0, 0
+def usual_by_daemon(d, workspace):
+    """What a command sees without a fault."""
     usual, code = attempt(d, workspace)
     has_run = os.path.exists(os.path.join(workspace, "canary"))
     clear(d, workspace)
-    if usual is None or not has_run:
-        return 0, {}, ["without a fault: %s, %r" % (code, usual)]
+    assert usual is not None and has_run, "without a fault: %s, %r" % (code, usual)
     until("the first one has gone", lambda: not [n for n in processes_of(d.state).values() if "box" in n] and not os.listdir(os.path.join(d.state, "boxes")))
-    host = Host(d, workspace)
-    while number < MOST and len(wrong) < 3:
-        number += 1
+    return usual
+
+
+def by_daemon(d, host, usual, call, error):
+    wrong, seen, hits, workspace = [], {}, 0, host.workspace
+    for number in BY_DAEMON:
         held = Held(d.folder, call, error, number, spawner_of(d))
         saw, code = attempt(d, workspace)
         has_canary = os.path.exists(os.path.join(workspace, "canary"))
@@ -145,9 +130,9 @@ def by_daemon(d, workspace, call, error):
         clear(d, workspace)
         wrong += ["%d: %s" % (number, w) for w in host.left()]
         seen[code or "ran"] = seen.get(code or "ran", 0) + 1
-        if hit == 0:
-            break
         hits += hit
+        if hit == 0 or len(wrong) > 2:
+            break
     return hits, seen, wrong
 
 
@@ -155,32 +140,28 @@ def differs(saw, usual):
     return [w for w in saw.split("\n") if w not in usual][:4], [w for w in usual.split("\n") if w not in saw][:4]
 
 
-def by_run(folder, workspace, call, error):
-    wrong, number, hits = [], 0, 0
-    command = [CARREL, "run", "--json", "-f", os.path.join(workspace, "SANDBOX.md"), "-w", workspace, "--", "sh", "-c", LOOK]
+def run(workspace, prefix=()):
+    done = subprocess.run([*prefix, CARREL, "run", "--json", "-f", os.path.join(workspace, "SANDBOX.md"), "-w", workspace, "--", "sh", "-c", LOOK],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    has_canary = os.path.exists(os.path.join(workspace, "canary"))
+    if has_canary:
+        os.unlink(os.path.join(workspace, "canary"))
+    return done, has_canary
 
-    def run(prefix=()):
-        done = subprocess.run([*prefix, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-        has_canary = os.path.exists(os.path.join(workspace, "canary"))
-        if has_canary:
-            os.unlink(os.path.join(workspace, "canary"))
-        return done, has_canary
 
-    usual, has_run = run()
-    if not has_run:
-        return 0, ["without a fault: %r" % done_text(usual)]
-    while number < MOST and len(wrong) < 3:
-        number += 1
+def by_run(folder, workspace, usual, call, error):
+    wrong, hits = [], 0
+    for number in BY_RUN:
         held = Held(folder, call, error, number)
-        done, has_canary = run(held.words)
+        done, has_canary = run(workspace, held.words)
         hit = held.end()
-        if has_canary and seen_by(done) != seen_by(usual):
-            wrong.append("%d: the command ran, and saw %r, not %r" % (number, *differs(seen_by(done), seen_by(usual))))
+        if has_canary and seen_by(done) != usual:
+            wrong.append("%d: the command ran, and saw %r, not %r" % (number, *differs(seen_by(done), usual)))
         if done.returncode < 0 or (done.returncode != 0 and not has_canary and not done.stderr and not done.stdout):
             wrong.append("%d: ended with %d without a word" % (number, done.returncode))
-        if hit == 0:
-            break
         hits += hit
+        if hit == 0 or len(wrong) > 2:
+            break
     return hits, wrong
 
 
@@ -195,11 +176,13 @@ def seen_by(done):
         return ""
 
 
-def main():
+def need_strace():
     if not ROOT or not shutil.which("strace") or subprocess.run(["strace", "-o", "/dev/null", "true"], check=False).returncode != 0:
         report("a call that fails while a box is made", skip="strace, as root")
         end()
-    folder = tempfile.mkdtemp(prefix="carrel-making-")
+
+
+def make_workspace(folder):
     os.chmod(folder, 0o755)
     workspace = os.path.join(folder, "work")
     os.mkdir(workspace)
@@ -209,17 +192,22 @@ def main():
     with open(os.path.join(workspace, "SANDBOX.md"), "w", encoding="utf-8") as f:
         f.write(BLOCK)
     os.chmod(workspace, 0o777)
-    with Daemon() as d:
-        for call, error in CALLS:
-            hits, seen, wrong = by_daemon(d, workspace, call, error)
-            more, also = by_run(folder, workspace, call, error)
+    return workspace
+
+
+def sweep(*calls):
+    """A row for each (call, error)."""
+    need_strace()
+    with tempfile.TemporaryDirectory(prefix="carrel-making-") as folder, Daemon() as d:
+        workspace = make_workspace(folder)
+        usual, (run_usual, has_run) = usual_by_daemon(d, workspace), run(workspace)
+        assert has_run, "without a fault: %r" % done_text(run_usual)
+        host, run_usual = Host(d, workspace), seen_by(run_usual)
+        for call, error in calls:
+            hits, seen, wrong = by_daemon(d, host, usual, call, error)
+            more, also = by_run(folder, workspace, run_usual, call, error)
             if hits + more == 0 and not wrong + also:
                 report("%s that fails while a box is made" % call, skip="it is not called here")
                 continue
             report("%s that fails (%s) while a box is made: refused whole, or a whole box (%d hits by the daemon: %r; %d by run; Z14)" % (call, error, hits, seen, more), wrong + ["run: " + w for w in also])
-    shutil.rmtree(folder)
     end()
-
-
-if __name__ == "__main__":
-    main()

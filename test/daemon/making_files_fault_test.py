@@ -1,0 +1,10 @@
+#!/usr/bin/env python3
+"""making_files_fault_test - a call on files fails while a box is made (Z14)."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from making_rig import sweep
+
+if __name__ == "__main__":
+    sweep(("openat2", "EMFILE"), ("openat", "EMFILE"), ("mkdirat", "ENOSPC"), ("write", "ENOSPC"), ("symlinkat", "ENOSPC"), ("fchownat", "EPERM"))

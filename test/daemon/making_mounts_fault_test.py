@@ -1,0 +1,11 @@
+#!/usr/bin/env python3
+"""making_mounts_fault_test - a call on mounts fails while a box is made (Z14)."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from making_rig import sweep
+
+if __name__ == "__main__":
+    sweep(("mount", "ENOMEM"), ("umount2", "EBUSY"), ("pivot_root", "EINVAL"), ("fsopen", "ENOMEM"), ("fsconfig", "EINVAL"), ("fsmount", "EPERM"), ("open_tree", "EMFILE"),
+          ("move_mount", "EINVAL"), ("mount_setattr", "EINVAL"))

@@ -1,0 +1,11 @@
+#!/usr/bin/env python3
+"""making_processes_fault_test - a call that makes processes, namespaces or sockets fails while a box is made (Z14)."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from making_rig import sweep
+
+if __name__ == "__main__":
+    sweep(("clone3", "EAGAIN"), ("clone", "EAGAIN"), ("unshare", "ENOSPC"), ("setns", "EPERM"), ("pidfd_open", "EMFILE"), ("socketpair", "EMFILE"),
+          ("execveat", "ENOMEM"), ("execve", "ENOMEM"))
