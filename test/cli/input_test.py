@@ -15,9 +15,9 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import (ALWAYS, CARREL, ROOT, Inventory, Workspace, check, end, manifest, need_programs, report, runtime_dir)
+from box_rig import ALWAYS, CARREL, DEEP, ROOT, Inventory, Workspace, check, end, manifest, need_programs, report, runtime_dir
 
-TRIES = 100
+TRIES = 100 if DEEP else 30
 
 
 def typed(name, status, code, argv, folder=None, is_in=(), prefix=(), **more):

@@ -21,7 +21,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 import keeper_rig
-from box_rig import CARREL, PATIENCE, check, end
+from box_rig import CARREL, DEEP, PATIENCE, check, end
 from daemon_rig import Daemon, processes_of, until
 
 ROOT = os.geteuid() == 0
@@ -345,7 +345,7 @@ def lies(d):
     pair = socket.socketpair()
     ask_get = keeper_rig.HEAD.pack(0x4C525243, 2, keeper_rig.KIND["CALL"]) + keeper_rig.CALL.pack(1, keeper_rig.OPS["list"], 1)
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("=250i", *[pair[0].fileno()] * 250))]
-    sent, most, stop = 0, 0, time.monotonic() + 3
+    sent, most, stop = 0, 0, time.monotonic() + (3 if DEEP else 0)
     while time.monotonic() < stop or sent <= 1000 and time.monotonic() < stop + PATIENCE:
         with connection() as s:
             try:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """living_output_test - group E of the attacks, in a living sandbox: floods, slow readers, exact bytes, broken text.
 
-Figures are printed as comments: the most memory any process of ours held while a gigabyte went by.
+Figures are printed as comments: the most memory any process of ours held while a flood went by.
 """
 import base64
 import hashlib
@@ -12,9 +12,10 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import end, report
+from box_rig import DEEP, end, report
 from daemon_rig import Daemon, until
 
+FLOOD = 1000000000 if DEEP else 250000000
 FLAT_KIB = 24 * 1024     # more than this above its start, in any process of ours, is not flat
 READER_KIB = 512         # what the door may hold for one reader who does not read (EXCHANGE_HIGH)
 
@@ -87,11 +88,11 @@ class Watch:
 
 
 def slow_reader(d, box):
-    """E01, E02: a gigabyte, and who asked for it reads a little and then nothing more until the end."""
+    """E01, E02: a flood, and who asked for it reads a little and then nothing more until the end."""
     wrong = []
     c = d.connection(timeout=300)
     with Watch(d) as watch:
-        job = d.exec(box, "head -c 1000000000 /dev/zero; echo end >&2", background=True, timeout_ms=110000)
+        job = d.exec(box, "head -c %d /dev/zero; echo end >&2" % FLOOD, background=True, timeout_ms=110000)
         path = "/v1/sandboxes/%s/execs/%d" % (box, job["exec"])
         c.request("GET", path + "/output?encoding=base64", headers={"Accept": "text/event-stream"})
         r = c.getresponse()
@@ -107,14 +108,14 @@ def slow_reader(d, box):
             got += len(base64.b64decode(data["data"])) if name == "stdout" else 0
             missed = data["dropped_bytes"] if name == "end" else missed
     kept = d.must("GET", path + "/output")
-    if state["stdout_bytes"] != 1000000000 or state["outcome"] != "exited":
+    if state["stdout_bytes"] != FLOOD or state["outcome"] != "exited":
         wrong.append("%r" % state)
     if kept["stderr"] != "end\n":
         wrong.append("standard error is %r" % kept["stderr"])
-    if got + missed != 1000000000 or missed == 0:
-        wrong.append("%d read, %d dropped: %d unaccounted" % (got, missed, 1000000000 - got - missed))
-    print("# of 1 GB the slow reader got %d bytes, %d were counted as dropped" % (got, missed))
-    report("E01 a gigabyte against a slow reader", wrong + watch.wrong("1 GB, slow reader"))
+    if got + missed != FLOOD or missed == 0:
+        wrong.append("%d read, %d dropped: %d unaccounted" % (got, missed, FLOOD - got - missed))
+    print("# of %d MB the slow reader got %d bytes, %d were counted as dropped" % (FLOOD // 1000000, got, missed))
+    report("E01 %d MB against a slow reader" % (FLOOD // 1000000), wrong + watch.wrong("slow reader"))
 
 
 def many_slow(d, box):
