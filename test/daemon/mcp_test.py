@@ -283,13 +283,14 @@ def private_daemon():
                 check("the end of input ends it all: status 0", a.close() == 0)
             until("its processes are gone", lambda: not processes_of(state[0]))
             check("and the directory is removed", not [e for e in os.listdir(home) if e.startswith("carrel-mcp-")], os.listdir(home))
+            mark = "7502.%d" % os.getpid()         # nobody else sleeps so long
             with Agent("-w", folder) as a:
-                background(a, "7502")
+                background(a, mark)
                 state = [e for e in os.listdir(home) if e.startswith("carrel-mcp-")]
                 a.child.kill()
             until("its directory is removed", lambda: not os.listdir(home))
             until("its processes are gone", lambda: not processes_of(state[0]))
-            until("what it ran is gone", lambda: not processes_of("sleep\x007502"))
+            until("what it ran is gone", lambda: not processes_of("sleep\x00" + mark))
             report("also where it is killed: nothing of it stays")
         finally:
             os.environ.clear()
