@@ -22,7 +22,13 @@ def kinds(wrong):
 def process_left(_):
     """In a session of its own, without an environment, its parent gone."""
     subprocess.run(["env", "-i", "PATH=" + os.environ["PATH"], "setsid", "sh", "-c", "sleep 300 >/dev/null 2>&1 &"], check=True, stdin=subprocess.DEVNULL)
-    return lambda: subprocess.run(["kill", "-9", *(str(pid) for pid, _ in descendants())], check=False, stderr=subprocess.DEVNULL)
+    return all_killed
+
+
+def all_killed():
+    """All below this process, and none sees another go first."""
+    for number in ("-STOP", "-KILL"):
+        subprocess.run(["kill", number, *(str(pid) for pid, _ in descendants())], check=False, stderr=subprocess.DEVNULL)
 
 
 def lease_left(inventory):
@@ -95,7 +101,7 @@ def leave():
             for clear in reversed(clears[1:]):
                 clear()
             say(["a sandbox that runs", has_limits, kinds(inventory.wrong()), []])
-            until("all have ended", lambda: clears[0]() and not descendants())    # it ends all below this one: carrel, the maker, and whom the maker starts meanwhile
+            until("all have ended", lambda: all_killed() or not descendants())
             p.wait()
             said = kinds(inventory.wrong())
             ws.run(["true"])
