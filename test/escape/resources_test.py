@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# weight: 3
 """Group D of the attacks: bombs. Only inside our own sandbox with limits; the controls stop by themselves. TAP."""
 import json
 import os
