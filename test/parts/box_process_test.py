@@ -13,7 +13,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 import box_rig
 import wire
-from box_rig import PATIENCE, check, report, until
+from box_rig import DEEP, PATIENCE, check, report, until
 from box_wire import BACKGROUND, KILL_REST, LOSSLESS, NEVER, NO_STDIN, QUIET, TTY, Bench, Gone, boot_ms, dead, mark, memory_kb, running
 from test_clock import Clock
 from wire import C_DETACH, C_RESIZE, C_SIGNAL, C_STDERR, C_STDIN, C_STDIN_END, C_STDOUT
@@ -120,12 +120,12 @@ def many_at_once(bench):
 
 def floods(bench):
     box = bench.begin(keep_bytes=MIB)
-    size = 1 << 30
+    size = 1 << (30 if DEEP else 28)
     c = box.keeper.exec("head -c %d /dev/zero" % size, flags=LOSSLESS)
     begun = time.monotonic()
     seen = c.drain()
     rate = size / (time.monotonic() - begun) / 1e9
-    say("1 GiB to a fast reader who loses nothing: %.2f GB/s" % rate)
+    say("%d MiB to a fast reader who loses nothing: %.2f GB/s" % (size >> 20, rate))
     check("LOSSLESS: every byte arrives", seen == size and c.gaps == 0 and c.end["stdout_bytes"] == size, seen, c.gaps, c.end)
     most = [0]
 
@@ -137,7 +137,7 @@ def floods(bench):
     c = box.keeper.exec("head -c %d /dev/zero" % size)
     begun = time.monotonic()
     seen = c.drain(slow)
-    say("1 GiB past a slow reader: %.1f s, he saw %.1f MiB; Rss %d KiB before, at most %d KiB" % (time.monotonic() - begun, seen / MIB, before, most[0]))
+    say("%d MiB past a slow reader: %.1f s, he saw %.1f MiB; Rss %d KiB before, at most %d KiB" % (size >> 20, time.monotonic() - begun, seen / MIB, before, most[0]))
     check("a slow reader misses bytes, and each is counted", seen + c.gaps == size and c.end["dropped_bytes"] == c.gaps and c.gaps > 0, seen, c.gaps, c.end)
     check("memory stays flat", most[0] < before + 2560, before, most[0])
     before = memory_kb(box.pid, "Rss")
@@ -585,11 +585,11 @@ def keeping(bench):
         box.keeper.exec(command % loud, flags=BACKGROUND).wait()
         until("it shouts", lambda: running(loud))  # noqa: B023
         begun, before = time.monotonic(), wakes(box.pid)
-        box.keeper.exec("sleep 1").wait()
+        box.keeper.exec("sleep %s" % (1 if DEEP else 0.3)).wait()
         woken, most = wakes(box.pid) - before, 2 * (time.monotonic() - begun) * 1000 / PAUSE_MS + 50
         box.keeper.kill(0)
         until("it is silent", lambda: not running(loud))  # noqa: B023
-        say("a second of a loud grandchild whose output nobody wants, %s: the box process was woken %d times" % (how, woken))
+        say("a moment of a loud grandchild whose output nobody wants, %s: the box process was woken %d times" % (how, woken))
         check("one who was left behind and shouts %s costs little" % how, woken <= most, woken, most)
 
 

@@ -13,6 +13,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import check, end, need_programs, report
 from fake_keeper import SANDBOX, STARTED, FakeKeeper, play
+from test_clock import Clock
 from wire import C_END, C_STDERR, C_STDIN, C_STDOUT, END, FIELDS, HEAD, KIND, MAGIC, REPLY, REPLY_MORE, VERSION, end_frame, entry, frame, record
 
 OUT, ERR = C_STDOUT, C_STDERR
@@ -105,7 +106,8 @@ def lost(k):
         k.deaf()
         return False
     k.on("get", leave)
-    done = k.carrel("info", "x", "--json")
+    with Clock() as clock, clock.fast():       # it is looked for during three seconds
+        done = k.carrel("info", "x", "--json", program=os.path.join(clock.build, "carrel"), env=clock.env)
     check("a daemon that does not come back is told as none", done.returncode == 125 and code_of(done) == "daemon_unreachable", said(done))
     k.listen()
 

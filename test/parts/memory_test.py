@@ -3,7 +3,7 @@
 
 The programs are the shipped ones with malloc(3) wrapped (starve.c). Whatever fails is told with a code, or its caller is let go of; nothing
 crashes, nothing is half done, nothing is lost, no box feels it, and what was taken is given back. Then memory is there again, and all goes on.
-MEMORY_STEP=1 fails at every allocation; the default steps over some of the long ones.
+MEMORY_STEP=1 fails at every allocation; the default steps over some of the long ones, `./dev test --all` over fewer.
 """
 import http.client
 import json
@@ -20,7 +20,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 import box_wire
 import wire
-from box_rig import end, report
+from box_rig import DEEP, end, report
 from daemon_rig import UnixConnection
 from keeper_rig import BUILD, Keeper, Refused, boxes_running, until
 
@@ -249,7 +249,7 @@ def keeper_start(starve):
                 points += 1
                 if count == 0:
                     break
-                number += STEP or 3
+                number += STEP or (3 if DEEP else 11)
             starve.arm_start(0, 0)
             k.start()
             c = k.caller()

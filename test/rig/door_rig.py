@@ -136,7 +136,7 @@ class Channel:
 
 
 class Door:
-    def __init__(self, answers=None, tcp=True, ingress=True):
+    def __init__(self, answers=None, tcp=True, ingress=True, clock=None):
         self.folder = tempfile.mkdtemp(prefix="carrel-door-")
         self.path = os.path.join(self.folder, "sock")
         mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -152,8 +152,10 @@ class Door:
                 s.listen(1024)
         self.port = listeners["--tcp-fd"].getsockname()[1] if tcp else None
         self.ingress = listeners["--ingress-fd"].getsockname()[1] if ingress else None
-        argv = [DOOR] + [word for name, s in listeners.items() for word in (name, str(s.fileno()))]
-        self.process = subprocess.Popen(argv, pass_fds=[s.fileno() for s in listeners.values()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        program = os.path.join(clock.build, "carrel-door") if clock else DOOR
+        argv = [program] + [word for name, s in listeners.items() for word in (name, str(s.fileno()))]
+        self.process = subprocess.Popen(argv, pass_fds=[s.fileno() for s in listeners.values()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        env={**os.environ, **(clock.env if clock else {})})
         for s in listeners.values():
             s.close()
         self.keeper = Keeper(mine, dict(answers or {}))

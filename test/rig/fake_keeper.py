@@ -148,9 +148,9 @@ class FakeKeeper:
         return lambda call: call.channel(fields, script, *args)
 
     # -- the client ------------------------------------------------------------------------------------------
-    def carrel(self, *words, program=CARREL, timeout=ALWAYS, **more):
+    def carrel(self, *words, program=CARREL, timeout=ALWAYS, env=None, **more):
         more.setdefault("stdin", subprocess.DEVNULL)
         if "input" in more:
             del more["stdin"]
-        return subprocess.run([program, *words], env={**os.environ, "CARREL_STATE": self.state}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        return subprocess.run([program, *words], env={**os.environ, "CARREL_STATE": self.state, **(env or {})}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               timeout=timeout, check=False, **more)

@@ -34,11 +34,11 @@ class Guest:
     ids = []           # of all boxes of this test, as guest_rig.c makes them
     statuses = []      # of what made them
 
-    def __init__(self, workspace, manifest=None):
+    def __init__(self, workspace, manifest=None, clock=None):
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket = ours
-        self.rig = subprocess.Popen([RIG, str(theirs.fileno()), json.dumps(manifest or MANIFEST), workspace], stdin=subprocess.PIPE,
-                                    stdout=subprocess.PIPE, pass_fds=[theirs.fileno()])
+        self.rig = subprocess.Popen([os.path.join(clock.build, "test", "guest-rig") if clock else RIG, str(theirs.fileno()), json.dumps(manifest or MANIFEST), workspace], stdin=subprocess.PIPE,
+                                    stdout=subprocess.PIPE, pass_fds=[theirs.fileno()], env={**os.environ, **(clock.env if clock else {})})
         theirs.close()
         self.ids.append("%016x" % self.rig.pid)
         self.last = 0
