@@ -333,6 +333,7 @@ def last_moments(clock, bench):
     c = box.keeper.exec("echo up; sleep %s" % sleep, flags=BACKGROUND)
     c.until(lambda: c.out)
     pid, groups = box.pid, box.groups
+    until("it sleeps", lambda: running(sleep))
     box.keeper.close()
     c.close()
     clock.move(clock.window - 2)
