@@ -17,6 +17,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 import box_rig as rig
 import wire
+from daemon_rig import groups_of
 from test_clock import Clock
 from guest_rig import (BUILTIN, CLD_EXITED, CLD_KILLED, DIRECTORY, GROUP, LAST, LOOKUP, MANIFEST, PREPARE, RIG, SPAWN, TERMINAL, TREE, TTY, Ended, Guest,
                        need_program, wait_for, workspace)
@@ -995,7 +996,7 @@ def test_hidden(g, workspace):
 
 def test_nothing_stays(boxes):
     """Others may run boxes at the same time: ours are known by their ids, and their makers have answered."""
-    groups = [g for g in rig.groups() if any(g.endswith("-" + id_) for id_ in Guest.ids)]
+    groups = groups_of(Guest.ids)
     rig.check("nothing stays on the host", not groups and len(Guest.ids) == boxes and not any(Guest.statuses), groups, Guest.statuses)
 
 
