@@ -69,7 +69,7 @@ class Starve:
 
 def program(starve, name):
     """A build directory in which `name` is the starving one."""
-    folder = os.path.join(starve.folder, "build")
+    folder = os.path.join(starve.folder, "build-" + name)    # one each: a link of the other must not be found here
     os.makedirs(folder, exist_ok=True)
     for one in ("carrel", "carrel-init", "carrel-keeper", "carrel-door"):
         link = os.path.join(folder, one)
@@ -356,6 +356,7 @@ def door_requests(starve):
                     codes[got] = codes.get(got, 0) + 1
                     if count == 0:
                         wrong += [] if got in ("whole", meant) else ["with memory: %r" % got]
+                        wrong += ["no allocation failed"] if number == 1 else []
                         break
                     number += STEP or 1
                 if door.process.poll() is not None:
