@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/options.h"
+#include "cli/trial.h"
 #include "host/cgroups.h"
 #include "host/facts.h"
 #include "host/try.h"
@@ -209,6 +210,7 @@ cmd_doctor(int argc, char **argv)
                 return print_failure(NULL, &e, is_json);
         if (host_facts_read(&facts, &e) < 0 || host_try_all(&facts, &report, &e) < 0)
                 return complain(&e);
+        trial_run(&report);
         if (is_json && print_json(&facts, &report) < 0) {
                 (void)fail(&e, ERROR_NO_MEMORY, "the report could not be written");
                 return complain(&e);

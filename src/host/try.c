@@ -287,6 +287,21 @@ host_report_judge(struct host_report *report)
                 (void)snprintf(report->why, sizeof report->why, "enforceable, with every limit");
 }
 
+void
+host_report_add(struct host_report *report, const struct host_try *row, enum attempt_result result, const char *detail)
+{
+        struct host_try_result *r = &report->results[report->count];
+
+        if (report->count == HOST_TRIES_MAX)
+                return;
+        *r = (struct host_try_result){ .row = row, .result = result };
+        (void)snprintf(r->detail, sizeof r->detail, "%s", detail);
+        if (result == ATTEMPT_FAILS)
+                (void)snprintf(r->mend, sizeof r->mend, "%s", row->mend);
+        report->count++;
+        host_report_judge(report);
+}
+
 int
 host_try_all(const struct host_facts *facts, struct host_report *ret, struct error *e)
 {

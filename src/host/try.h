@@ -58,6 +58,12 @@ int host_try_all(const struct host_facts *facts, struct host_report *ret, struct
 int host_try_one(const struct host_facts *facts, const struct host_try *row, int deadline_ms,
                  struct host_try_result *ret, struct error *e);
 
+/*
+ * Adds what another room has tried to *report, and judges again. `row` and its texts outlive the report; `detail` is borrowed.
+ * A failing row takes its own `mend`. Past HOST_TRIES_MAX rows it is dropped.
+ */
+void host_report_add(struct host_report *report, const struct host_try *row, enum attempt_result result, const char *detail);
+
 /* What follows from the results already in *report: fills is_t1 and why. */
 void host_report_judge(struct host_report *report);
 

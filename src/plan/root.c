@@ -2,8 +2,9 @@
  * plan/root.c - the root a box sees: built from nothing, from three closed tables.
  *
  * Room: plan (deciding, pure). Touches: nothing.
- * Theory: the new root is one small tmpfs. System directories of the host are bound read-only; /etc is made file
- * by file; private writable places are directories of one sized tmpfs, bound where they belong; /proc is fresh, with
+ * Theory: the new root is one small tmpfs. System directories of the host are bound read-only, with what is mounted beneath
+ * them: WSL, the NVIDIA runtime and Nix mount there, and a new user namespace may not copy a tree without it. /etc is made
+ * file by file; private writable places are directories of one sized tmpfs, bound where they belong; /proc is fresh, with
  * what speaks of the whole machine hidden. At the end the root itself becomes read-only (P3, P4).
  */
 #include <string.h>
@@ -52,7 +53,7 @@ plan_system(struct builder *b)
                         (void)add_text(b, STEP_LINK, dir->path, dir->target, "as on the host");
                 else
                         add_text(b, STEP_BIND, dir->path, dir->path, "programs and libraries of the host")->flags |=
-                                read_only(b) | STEP_DIRECTORY | relaxed(b);
+                                read_only(b) | STEP_DIRECTORY | STEP_RECURSIVE | relaxed(b);
         }
 }
 
@@ -90,7 +91,7 @@ plan_etc(struct builder *b)
                         (void)add_text(b, STEP_LINK, shown->path, shown->target, "as on the host");
                 else
                         add_text(b, STEP_BIND, shown->path, shown->path, "loader, certificates, fonts")->flags |=
-                                read_only(b) | STEP_OPTIONAL | STEP_NO_EXEC | relaxed(b);
+                                read_only(b) | STEP_OPTIONAL | STEP_NO_EXEC | STEP_RECURSIVE | relaxed(b);
         }
 }
 
