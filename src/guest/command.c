@@ -25,7 +25,7 @@
 #define SYS_close_range 436
 #endif
 
-enum { STACK_LEN = 64 * 1024, PATH_ROOM = 4096, FD_LAST = 4096, FLAGS_KNOWN = WIRE_EXEC_TREE * 2 - 1 };
+enum { STACK_LEN = 64 * 1024, STACK_USUAL = 8 << 20, PATH_ROOM = 4096, FD_LAST = 4096, FLAGS_KNOWN = WIRE_EXEC_TREE * 2 - 1 };
 
 /* Written by the child, read by us once it has executed or gone. */
 struct attempt {
@@ -83,6 +83,24 @@ command_close_from(unsigned first)
                 (void)close(fd);
 }
 
+/* Limits of the caller that a process may lift again by itself are lifted; those of the plan are soft and hard at once. */
+static void
+freshen_limits(void)
+{
+        static const int resources[] = { RLIMIT_AS, RLIMIT_CPU, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_NPROC };
+        struct rlimit now;
+
+        for (size_t i = 0; i < sizeof resources / sizeof *resources; i++)
+                if (syscall(SYS_prlimit64, 0, resources[i], NULL, &now) == 0 && now.rlim_cur != now.rlim_max) {
+                        now.rlim_cur = now.rlim_max;
+                        (void)syscall(SYS_prlimit64, 0, resources[i], &now, NULL);
+                }
+        if (syscall(SYS_prlimit64, 0, RLIMIT_STACK, NULL, &now) == 0 && now.rlim_cur != STACK_USUAL && now.rlim_max >= STACK_USUAL) {
+                now.rlim_cur = STACK_USUAL;
+                (void)syscall(SYS_prlimit64, 0, RLIMIT_STACK, &now, NULL);
+        }
+}
+
 void
 command_freshen(void)
 {
@@ -94,6 +112,7 @@ command_freshen(void)
         is_done = 1;
         for (int number = 1; number < NSIG; number++)
                 (void)sigaction(number, &standard, NULL);
+        freshen_limits();
         (void)umask(022);
         (void)setpriority(PRIO_PROCESS, 0, 0);
         (void)personality(0);

@@ -1,7 +1,7 @@
 /*
  * maker/host.c - the HOST steps.
  *
- * Room: maker (program). Touches: cgroup files, the runtime directory, placeholders, detached mounts.
+ * Room: maker (program). Touches: cgroup files, the runtime directory, placeholders, detached mounts, its own priority.
  */
 #include "maker/host.h"
 
@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -20,6 +22,12 @@
 #include "maker/placeholder.h"
 #include "maker/tree.h"
 #include "plan/request.h"
+
+enum { IOPRIO_PROCESS = 1 };           /* <linux/ioprio.h>; the priority 0 is "none": as niceness has it */
+
+#ifndef SCHED_RESET_ON_FORK
+#define SCHED_RESET_ON_FORK 0x40000000
+#endif
 
 static void
 look_ahead(struct host *h)
@@ -172,6 +180,52 @@ spawn_step(struct host *h, const struct step *s)
         return 0;
 }
 
+/* By number: the C libraries hide some of these calls. What takes a privilege that the caller does not have stays, and is less than ordinary. */
+static int
+ordinary_scheduling(void)
+{
+        static const int param = 0;            /* struct sched_param */
+        long policy;
+
+        if (syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &param) < 0)
+                (void)syscall(SYS_sched_setscheduler, 0, SCHED_OTHER | SCHED_RESET_ON_FORK, &param);
+        (void)setpriority(PRIO_PROCESS, 0, 0);
+        if (syscall(SYS_ioprio_set, IOPRIO_PROCESS, 0, 0) < 0)
+                return -errno;
+        policy = syscall(SYS_sched_getscheduler, 0);
+        policy = policy < 0 ? policy : policy & ~(long)SCHED_RESET_ON_FORK;
+        return policy == SCHED_OTHER || policy == SCHED_BATCH || policy == SCHED_IDLE ? 0 : -EPERM;
+}
+
+/* Also the least that may be set again later, where we may say so. */
+static int
+ordinary_oom_score(void)
+{
+        char text[16] = "";
+        int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+        int result = 0;
+
+        if (fd < 0)
+                return errno == ENOENT ? 0 : -errno;
+        if (read(fd, text, sizeof text - 1) < 0 || (text[0] == '-' && pwrite(fd, "0", 1, 0) != 1))
+                result = -errno;
+        (void)close(fd);
+        return result;
+}
+
+static int
+priority_step(void)
+{
+        const struct rlimit core = { 1, 1 };
+        struct rlimit now;
+        int result = ordinary_scheduling();
+
+        /* A hard limit of 0 would start a core helper (plan/harden.c), and only we may raise it. */
+        if (getrlimit(RLIMIT_CORE, &now) == 0 && now.rlim_max == 0)
+                (void)setrlimit(RLIMIT_CORE, &core);
+        return result < 0 ? result : ordinary_oom_score();
+}
+
 static int
 one_step(struct host *h, const struct step *s)
 {
@@ -183,6 +237,7 @@ one_step(struct host *h, const struct step *s)
         case STEP_CGROUP_LIMIT:  return group_write(s->path, s->text, s->text_len);
         case STEP_CGROUP_JOIN:   return join_step(h, s);
         case STEP_CGROUP_WATCH:  return watch_step(h, s);
+        case STEP_PRIORITY:      return priority_step();
         case STEP_PLACEHOLDER:   return s->source == STEP_NO_SOURCE ? -EINVAL : placeholder_make(s, h->sources[s->source]);
         case STEP_TREE:          return tree_step(h, s);
         case STEP_SPAWN:         return spawn_step(h, s);

@@ -10,6 +10,19 @@
 
 #include "plan/builder.h"
 
+struct pool_row { int resource; uint64_t value; const char *why; };
+
+/* What a process may take of the kernel by itself; of these nothing is the caller's. For open files and tasks the manifest has a word. */
+static const struct pool_row pools[] = {
+        /* 1, not 0: a core_pattern that is a pipe starts its helper, as root and outside, for every limit but 1. A file of 1 byte is never made. */
+        { RLIMIT_CORE, 1, "no core file and no core helper" },
+        { RLIMIT_RTPRIO, 0, "no real-time class" },
+        { RLIMIT_NICE, 0, "no niceness below that of the sandbox" },
+        { RLIMIT_MEMLOCK, 8 << 20, "the kernel's own default of locked memory" },
+        { RLIMIT_SIGPENDING, 4096, "queued signals and timers" },
+        { RLIMIT_MSGQUEUE, 819200, "the kernel's own default of POSIX message queues" },
+};
+
 static void
 rlimit(struct builder *b, int resource, uint64_t value, const char *why)
 {
@@ -63,7 +76,8 @@ identity(struct builder *b)
 void
 builder_harden(struct builder *b)
 {
-        rlimit(b, RLIMIT_CORE, 0, "no core file and no core helper");
+        for (size_t i = 0; i < sizeof pools / sizeof *pools; i++)
+                rlimit(b, pools[i].resource, pools[i].value, pools[i].why);
         rlimit(b, RLIMIT_NOFILE, b->spec->limits.open_files, "limits.open_files");
         if (b->spec->limits.pids != SPEC_UNSET)
                 rlimit(b, RLIMIT_NPROC, b->spec->limits.pids + builder_is_kept_in_group(b), "limits.pids, counted in the box's own user namespace");

@@ -32,9 +32,11 @@ map(struct builder *b, enum step_op op, uint32_t inside, uint32_t outside, const
 void
 builder_spawn(struct builder *b)
 {
-        struct step *spawn = builder_add(b, STEP_SPAWN, "", "a box of its own for every sandbox");
-        struct step *s;
+        struct step *spawn, *s;
 
+        if (builder_has(b, LAYER_RESET))
+                (void)builder_add(b, STEP_PRIORITY, "", "what the caller has of priority is not handed on");
+        spawn = builder_add(b, STEP_SPAWN, "", "a box of its own for every sandbox");
         for (size_t i = 0; i < sizeof namespaces / sizeof *namespaces; i++)
                 if (builder_has(b, namespaces[i].layer))
                         spawn->number |= namespaces[i].flag;

@@ -175,7 +175,7 @@ ask_inside(const struct found *f, int words)
 {
         static char *const empty[] = { NULL };
         char *argv[] = { f->path, (char *)(uintptr_t)f->family->version_argument, NULL };
-        struct rlimit cpu = { CPU_SECONDS, CPU_SECONDS }, none = { 0, 0 };
+        struct rlimit cpu = { CPU_SECONDS, CPU_SECONDS }, none = { 0, 0 }, core = { 1, 1 };   /* 1: no helper either (plan/harden.c) */
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
         sigset_t nothing;
 
@@ -185,7 +185,7 @@ ask_inside(const struct found *f, int words)
         if (null < 0 || dup2(null, 0) < 0 || dup2(words, 1) < 0 || dup2(words, 2) < 0 || chdir("/") < 0)
                 _exit(127);
         (void)setrlimit(RLIMIT_CPU, &cpu);
-        (void)setrlimit(RLIMIT_CORE, &none);
+        (void)setrlimit(RLIMIT_CORE, &core);
         (void)setrlimit(RLIMIT_FSIZE, &none);
         if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0))
                 _exit(127);

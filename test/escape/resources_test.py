@@ -183,7 +183,7 @@ def cores():
     with Workspace() as ws:
         before = files_at_hand()
         done = ws.python(CRASH % 99)
-        check("D10: a hundred crashes: no core anywhere, and a limit of 0 that is hard", done.stdout.split(b"\n")[:2] == [b"(0, 0)", b"[]"] and
+        check("D10: a hundred crashes: no core anywhere, and a limit that is hard, of 1, which also starts no helper", done.stdout.split(b"\n")[:2] == [b"(1, 1)", b"[]"] and
               files_at_hand() <= before, done)
         with open("/proc/sys/kernel/core_pattern", encoding="utf-8") as f:
             pattern = f.read().strip()

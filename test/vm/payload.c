@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -29,6 +30,25 @@ clock_ms(clockid_t clock)
 
         (void)clock_gettime(clock, &t);
         return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Asks for a core of any size, and dies of SIGSEGV; "dumped" where the kernel says that it made one. */
+static int
+crash(char **args)
+{
+        struct rlimit most = { RLIM_INFINITY, RLIM_INFINITY };
+        pid_t pid = fork();
+        int status = 0;
+
+        (void)args;
+        if (pid == 0) {
+                (void)setrlimit(RLIMIT_CORE, &most);
+                (void)raise(SIGSEGV);
+                _exit(1);
+        }
+        (void)waitpid(pid, &status, 0);
+        (void)printf("crashed by %d%s\n", WTERMSIG(status), WCOREDUMP(status) ? ", dumped" : "");
+        return 0;
 }
 
 /* Touches MIB mebibytes. */
@@ -242,7 +262,7 @@ static const struct word {
         int (*run)(char **args);
 } words[] = {
         { "eat", 1, eat },   { "share", 1, share }, { "tasks", 1, tasks },
-        { "sink", 2, sink }, { "as", 2, as },       { "posture", 0, posture },
+        { "crash", 0, crash }, { "sink", 2, sink }, { "as", 2, as },       { "posture", 0, posture },
 };
 
 int
