@@ -303,6 +303,23 @@ a21_pairs_are_of_unix_and_cannot_be_turned_when_it_is_off(void **state)
 }
 
 static void
+d11_d12_pools_and_leases_are_left_alone(void **state)
+{
+        static const struct ask asks[] = {
+                ASK(io_setup, ENOSYS, 128, BAD), ASK(io_setup, ENOSYS, 65536, 0), ASK(io_destroy, ENOSYS, BAD), ASK(io_submit, ENOSYS, BAD, 1, BAD),
+                ASK(io_cancel, ENOSYS, BAD, BAD, BAD), ASK(io_getevents, ENOSYS, BAD, 0, 0, BAD, BAD), ASK(io_pgetevents, ENOSYS, BAD, 0, 0, BAD, BAD, BAD),
+                ASK(fcntl, EINVAL, 1, F_SETLEASE, F_WRLCK), ASK(fcntl, EINVAL, 1, F_SETLEASE | HIGH, F_UNLCK), ASK(fcntl, EINVAL, 1, 1040, F_RDLCK),
+                ASK(fcntl, EBADF, BAD, F_GETFL), ASK(fcntl, EBADF, BAD, F_SETLK, 0), ASK(fcntl, EBADF, BAD, F_GETLEASE),
+                ASK(setsockopt, ENOENT, 0, IPPROTO_TCP, 31, (uintptr_t)"tls", 3), ASK(setsockopt, ENOENT, 0, IPPROTO_TCP | HIGHS, 31 | HIGH, BAD, 3),
+                ASK(setsockopt, EBADF, BAD, IPPROTO_TCP, 1, BAD, 4), ASK(setsockopt, EBADF, BAD, SOL_SOCKET, 31, BAD, 4),
+        };
+
+        (void)state;
+        ASKS(&filter_default, asks);
+        ASKS(&filter_nounix, asks);
+}
+
+static void
 a22_the_kernel_and_the_machine_are_left_alone(void **state)
 {
         static const struct ask asks[] = {
@@ -671,6 +688,7 @@ main(void)
                 cmocka_unit_test(a20_protocols_are_a_closed_list),
                 cmocka_unit_test(a21_pairs_are_of_unix_and_cannot_be_turned_when_it_is_off),
                 cmocka_unit_test(a22_the_kernel_and_the_machine_are_left_alone),
+                cmocka_unit_test(d11_d12_pools_and_leases_are_left_alone),
                 cmocka_unit_test(a24_no_device_is_made),
                 cmocka_unit_test(a26_no_setuid_or_setgid_mode_is_made),
 #ifdef __x86_64__

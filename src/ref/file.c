@@ -25,9 +25,14 @@ enum { OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, TRIES_MAX = 16
 static int
 unreadable(struct error *e, int sys, const char *path)
 {
-        const char *reason = sys == ENOENT || sys == ENOTDIR ? "not_found" : sys == EACCES || sys == EPERM ? "permission" : "io";
+        const char *reason = sys == ENOENT || sys == ENOTDIR ? "not_found" : sys == EACCES || sys == EPERM ? "permission" : sys == EAGAIN ? "busy" : "io";
 
-        (void)fail_sys(e, ERROR_FILE_UNREADABLE, sys, "\"%.200s\" cannot be read", path);
+        if (sys == EAGAIN) {           /* we open without waiting: the only file that answers so is one with a lease (F_SETLEASE) */
+                (void)fail(e, ERROR_FILE_UNREADABLE, "another program holds a lease on \"%.200s\"", path);
+                error_hint(e, "Find the program that holds it (grep LEASE /proc/locks), or try again when it has ended.");
+        } else {
+                (void)fail_sys(e, ERROR_FILE_UNREADABLE, sys, "\"%.200s\" cannot be read", path);
+        }
         (void)snprintf(e->reason, sizeof e->reason, "%s", reason);
         return -1;
 }
@@ -196,6 +201,8 @@ ref_file_read_beneath(struct arena *arena, int dir, const char *path, size_t max
         if (!S_ISREG(st.st_mode))
                 return not_regular(e, st.st_mode, path);
         fd = open_beneath(dir, path, OPEN_FLAGS);
+        if (fd < 0 && errno == EAGAIN) /* the look did not say so: it is not the way that changes */
+                return unreadable(e, EAGAIN, path);
         if (fd < 0)
                 return not_opened_beneath(e, errno, path);
         return read_checked(arena, fd, path, max, ret_bytes, ret_len, e);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,6 +211,39 @@ refuses_what_is_no_bounded_file(void **state)
         arena_fini(&a);
 }
 
+/* Who holds a lease makes an open without waiting answer EAGAIN, which openat2 also says of a way that changes. */
+static void
+says_that_a_file_has_a_lease(void **state)
+{
+        int fd = openat(workspace, "plain.md", O_RDONLY | O_CLOEXEC);
+        struct sigaction ignored = { .sa_handler = SIG_IGN }, before;
+        char path[128];
+        struct arena a;
+
+        (void)state;
+        (void)snprintf(path, sizeof path, "%s/ws/plain.md", top);
+        assert_int_equal(sigaction(SIGIO, &ignored, &before), 0);
+        if (fcntl(fd, F_SETLEASE, F_WRLCK) < 0) {
+                (void)close(fd);
+                skip();                        /* a file system without leases */
+        }
+        arena_init(&a, 1 << 20);
+        for (int i = 0; i < 2; i++) {
+                struct error e = { .code = ERROR_NONE };
+                const char *bytes;
+                size_t len;
+                int rc = i == 0 ? ref_file_read_beneath(&a, workspace, "plain.md", 1000, &bytes, &len, &e) : ref_file_read(&a, path, 1000, &bytes, &len, &e);
+
+                assert_int_equal(rc, -1);
+                assert_int_equal(e.code, ERROR_FILE_UNREADABLE);
+                assert_string_equal(e.reason, "busy");
+                assert_non_null(strstr(e.message, "lease"));
+        }
+        arena_fini(&a);
+        (void)close(fd);
+        assert_int_equal(sigaction(SIGIO, &before, NULL), 0);
+}
+
 static void
 finds_the_manifest_of_a_workspace(void **state)
 {
@@ -252,6 +286,7 @@ main(void)
                 cmocka_unit_test(stays_beneath_the_directory),
                 cmocka_unit_test(stays_beneath_without_openat2),
                 cmocka_unit_test(refuses_what_is_no_bounded_file),
+                cmocka_unit_test(says_that_a_file_has_a_lease),
                 cmocka_unit_test(finds_the_manifest_of_a_workspace),
         };
 

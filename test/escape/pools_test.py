@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""D12: pools of the kernel and of the caller that one process could empty, and what makes a host program wait. TAP.
+
+Nothing here takes more than the least that shows whether the pool is open; the tables of limits are resources_test.py's.
+"""
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import ALWAYS, CARREL, LAYERS, Workspace, check, end, has_layers, need_programs, report
+
+CALLS = "import ctypes,os,sys\nl=ctypes.CDLL(None,use_errno=True)\ndef say(r): print(r if r>=0 else -ctypes.get_errno(),flush=True)\n"
+
+
+def first_word(done):
+    return int((done.stdout.split() or [b"99999"])[0])
+
+
+def asked(name, script, refused, is_open, layer="filter"):
+    """The script's first word inside; and with the layer off it is one that `is_open` accepts."""
+    with Workspace() as ws:
+        done = ws.python(CALLS + script)
+        check("D12: %s" % name, first_word(done) in refused, done)
+        if has_layers():
+            done = ws.without(layer, ["python3", "-c", CALLS + script])
+            check("D12: (control) with %s off: open" % layer, is_open(first_word(done)), done)
+
+
+def aio():
+    asked("no context of asynchronous I/O, of which the machine has one pool", "c=ctypes.c_ulong(0)\nsay(l.syscall(%d,1,ctypes.byref(c)))"
+          % (206 if os.uname().machine == "x86_64" else 0), (-38,), lambda r: r == 0)
+
+
+def kernel_protocols():
+    with open("/proc/sys/net/ipv4/tcp_available_ulp", encoding="ascii") as f:
+        has_one = f.read().split()
+    if not has_one:        # ENOENT is the kernel's answer as well: what tells the filter's apart is a closed descriptor
+        asked("no second protocol upon TCP", "say(l.setsockopt(99,6,31,b'x',1))", (-2,), lambda r: r == -9)
+    else:
+        asked("no second protocol upon TCP", "say(l.setsockopt(99,6,31,b'%s',%d))" % (has_one[0], len(has_one[0])), (-2,), lambda r: r == -9)
+
+
+# A lease on what the host reads: through the read-only mount over SANDBOX.md, and on a file of the payload's own.
+LEASE = CALLS + "import fcntl,signal\nsignal.signal(signal.SIGIO,signal.SIG_IGN)\nf=os.open(%r,os.O_RDONLY)\n" \
+        "try: fcntl.fcntl(f,fcntl.F_SETLEASE,fcntl.F_WRLCK); print('held',flush=True)\nexcept OSError as e: print(e.errno,flush=True)\nsys.stdin.readline()\n"
+
+
+def leases():
+    for name in ("SANDBOX.md", "own"):
+        for program in (CARREL, LAYERS) if has_layers() else (CARREL,):
+            with Workspace() as ws:
+                ws.run(["sh", "-c", "echo x > own"])
+                p = subprocess.Popen(ws.argv(["python3", "-c", LEASE % name], program=program), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                     env={**os.environ, "CARREL_TEST_DISABLE": "filter"} if program == LAYERS else None)
+                said = p.stdout.readline().strip()
+                path = os.path.join(ws.path, name)
+                if program == CARREL:
+                    check("D12: no lease on %s, and the host opens it at once" % name, said == b"22" and opens(path), said)
+                elif said != b"held":
+                    report("D12: (control) with filter off there is one on %s" % name, skip="this file system has no leases: %s" % said.decode())
+                else:
+                    check("D12: (control) with filter off %s makes the host wait" % name, not opens(path), said)
+                    if name == "SANDBOX.md":
+                        done = subprocess.run([CARREL, "check", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ALWAYS, check=False)
+                        check("D12: a manifest with a lease is told as such", done.returncode != 0 and b"lease" in done.stderr + done.stdout, done)
+                p.communicate(b"\n", timeout=ALWAYS)
+
+
+def opens(path):
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+        return True
+    except BlockingIOError:
+        return False
+
+
+if __name__ == "__main__":
+    need_programs()
+    for part in (aio, kernel_protocols, leases):
+        part()
+    end()
