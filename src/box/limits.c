@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/floor.h"
 #include "box/state.h"
 #include "event/outcome.h"
 
@@ -101,19 +102,6 @@ limits_deadline(struct box *b, uint64_t deadline_ms)
                 (void)loop_timer_set(b->loop, &b->deadline, deadline_ms, last_moment);
 }
 
-/* Bytes that stay free: the floor, or a fiftieth of a small file system. */
-static int
-is_below_floor(const struct box *b, int fd)
-{
-        struct statvfs fs;
-        uint64_t part, floor = b->begin.floor_mb << 20;
-
-        if (fstatvfs(fd, &fs) < 0)
-                return 0;
-        part = (uint64_t)fs.f_blocks * fs.f_frsize / 50;
-        return (uint64_t)fs.f_bavail * fs.f_frsize < earlier(part, floor);
-}
-
 static void
 look_at_floor(struct loop_timer *t)
 {
@@ -121,11 +109,14 @@ look_at_floor(struct loop_timer *t)
 
         if (b->state != BOX_RUNNING || b->running + b->starting == 0)
                 return;
-        for (size_t i = 0; i < b->floor_count; i++)
-                if (is_below_floor(b, b->floors[i])) {
+        for (size_t i = 0; i < b->floor_count; i++) {
+                struct statvfs fs;
+
+                if (fstatvfs(b->floors[i], &fs) == 0 && floor_is_passed(&fs, b->begin.floor_mb)) {
                         box_end(b, BOX_GONE_POLICY);
                         return;
                 }
+        }
         (void)loop_timer_set(b->loop, t, loop_now_ms() + FLOOR_LOOK_MS, look_at_floor);
 }
 

@@ -123,7 +123,7 @@ print_ending(const struct run_way *w, const struct prepare_options *o, const str
                 [OUTCOME_OOM_KILLED] = "the command ran into limits.memory_mb and was killed",
                 [OUTCOME_CPU_LIMIT] = "the command ran into limits.cpu_ms; its whole process tree was killed",
                 [OUTCOME_KILLED] = "the command was killed",
-                [OUTCOME_POLICY_KILLED] = "the disk behind a writable mount was nearly full; the process tree was killed",
+                [OUTCOME_POLICY_KILLED] = "the disk behind a writable mount was nearly full, of bytes or of inodes (df -i); the process tree was killed",
                 [OUTCOME_LOST] = "the end of the command was not seen",
         };
         bool is_of_the_call = r->outcome.word == OUTCOME_TIMED_OUT && choose_timeout(w, o) < w->p.spec->limits.timeout_ms;

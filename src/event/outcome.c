@@ -26,7 +26,7 @@ static const struct outcome_row rows[OUTCOME_MAX] = {
         [OUTCOME_KILLED] = { "killed", ERROR_NONE, 137,
                 "it was killed on request" },
         [OUTCOME_POLICY_KILLED] = { "policy_killed", ERROR_STORAGE_FULL, 137,
-                "a rule ended it: the disk behind a writable mount was nearly full" },
+                "a rule ended it: the disk behind a writable mount was nearly full, of bytes or of inodes" },
         [OUTCOME_LOST] = { "lost", ERROR_BACKEND_FAILED, 125,
                 "its end was not seen" },
 };

@@ -5,6 +5,7 @@
  */
 #include <sys/statvfs.h>
 
+#include "base/floor.h"
 #include "clock/clock.h"
 #include "sandbox/session.h"
 
@@ -30,15 +31,6 @@ look_at_cpu(struct session *s, uint64_t now)
         s->cpu_look = now + (left_ms < CPU_LOOK_MIN_MS ? CPU_LOOK_MIN_MS : left_ms);
 }
 
-/* Bytes that stay free: the floor, or a fiftieth of a small file system. */
-static uint64_t
-floor_of(const struct session *s, const struct statvfs *fs)
-{
-        uint64_t part = (uint64_t)fs->f_blocks * fs->f_frsize / 50;
-
-        return part < s->o->floor_mb << 20 ? part : s->o->floor_mb << 20;
-}
-
 static void
 look_at_floor(struct session *s, uint64_t now)
 {
@@ -46,7 +38,7 @@ look_at_floor(struct session *s, uint64_t now)
         for (size_t i = 0; i < s->o->floor_count; i++) {
                 struct statvfs fs;
 
-                if (fstatvfs(s->o->floors[i], &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < floor_of(s, &fs))
+                if (fstatvfs(s->o->floors[i], &fs) == 0 && floor_is_passed(&fs, s->o->floor_mb))
                         session_end(s, OUTCOME_POLICY_KILLED);
         }
 }

@@ -3,12 +3,13 @@
 
 Nothing here takes more than the least that shows whether the pool is open; the tables of limits are resources_test.py's.
 """
+import json
 import os
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import ALWAYS, CARREL, LAYERS, Workspace, check, end, has_layers, need_programs, report
+from box_rig import ALWAYS, CARREL, LAYERS, ROOT, Workspace, check, end, has_layers, need_programs, report
 
 CALLS = "import ctypes,os,sys\nl=ctypes.CDLL(None,use_errno=True)\ndef say(r): print(r if r>=0 else -ctypes.get_errno(),flush=True)\n"
 
@@ -75,8 +76,27 @@ def opens(path):
         return False
 
 
+# Files without bytes, on a workspace of 3000 inodes that is this test's own; waits at the end, so that only being ended ends it.
+FILES = "n=0\ntry:\n  while n<%d: open('/workspace/%%d'%%n,'w').close(); n+=1\nexcept OSError: pass\nprint(n,flush=True)\nimport time\ntime.sleep(%d)"
+
+
+def inodes():
+    for count, wait, event in ((1000, 0, "exited"), (3000, 60, "policy_killed")):
+        with Workspace() as ws:
+            script = "mount -t tmpfs -o mode=755,nr_inodes=3000 none $0 && cp $0.md $0/SANDBOX.md && exec \"$@\""
+            os.rename(os.path.join(ws.path, "SANDBOX.md"), ws.path + ".md")
+            outer = ["unshare", "-m", "--propagation", "private"] if ROOT else ["unshare", "-Urm", "--propagation", "private"]
+            inner = [] if ROOT else ["unshare", "-U", "--map-user=%d" % os.geteuid(), "--map-group=%d" % os.getegid()]
+            done = subprocess.run([*outer, "sh", "-c", script, ws.path, *inner, *ws.argv(["python3", "-c", FILES % (count, wait)], "--json")],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ALWAYS, check=False)
+            if done.returncode not in (0, 124, 125, 137) or not done.stdout:
+                report("D12: %d files on a disk of 3000 inodes" % count, skip="no file system of its own may be mounted here")
+                continue
+            check("D12: %d files on a disk of 3000 inodes: %s" % (count, event), json.loads(done.stdout).get("event") == event, done)
+
+
 if __name__ == "__main__":
     need_programs()
-    for part in (aio, kernel_protocols, leases):
+    for part in (aio, kernel_protocols, leases, inodes):
         part()
     end()
