@@ -145,6 +145,24 @@ is_own_dir(const char *path, uid_t uid)
                (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
+/* Anybody may make the directory below /tmp before us: then the home is what is ours alone. */
+static void
+runtime_dir_below(struct host_facts *ret)
+{
+        const char *home = getenv("HOME");
+        char cache[sizeof ret->runtime_dir];
+        bool has_cache;
+        struct stat st;
+
+        (void)snprintf(ret->runtime_dir, sizeof ret->runtime_dir, "/tmp/carrel-%u", ret->uid);
+        if ((lstat(ret->runtime_dir, &st) < 0 && errno == ENOENT) || is_own_dir(ret->runtime_dir, ret->uid) || !is_own_dir(home, ret->uid) ||
+            strlen(home) + sizeof "/.cache/carrel" > sizeof ret->runtime_dir)
+                return;
+        (void)snprintf(cache, sizeof cache, "%s/.cache", home);
+        has_cache = is_own_dir(cache, ret->uid);
+        (void)snprintf(ret->runtime_dir, sizeof ret->runtime_dir, "%s/%s", home, has_cache ? ".cache/carrel" : ".carrel");
+}
+
 /* Where leases lie. Whoever makes a directory below /tmp must check its owner again. */
 static void
 runtime_dir_choose(struct host_facts *ret)
@@ -157,7 +175,7 @@ runtime_dir_choose(struct host_facts *ret)
         else if (is_own_dir(xdg, ret->uid))
                 len = snprintf(ret->runtime_dir, sizeof ret->runtime_dir, "%s/carrel", xdg);
         if (len < 0 || (size_t)len >= sizeof ret->runtime_dir)
-                (void)snprintf(ret->runtime_dir, sizeof ret->runtime_dir, "/tmp/carrel-%u", ret->uid);
+                runtime_dir_below(ret);
 }
 
 static void

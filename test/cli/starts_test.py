@@ -31,7 +31,7 @@ def on_host(change, command, ws, *, as_user):
     """The command in a mount namespace that `change` has been made in."""
     outer = ["unshare", "-m", "--propagation", "private"] if ROOT and not as_user else ["unshare", "-Urm", "--propagation", "private"]
     words = ["sh", "-c", "%s || exit 99; exec \"$@\"" % change, "sh", *(AS_USER if as_user else []), *command]
-    return subprocess.run(outer + words, env={**os.environ, "W": ws.folder}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    return subprocess.run(outer + words, env={**os.environ, "W": ws.folder, "XDG_RUNTIME_DIR": ws.folder}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           timeout=ALWAYS, check=False)
 
 
@@ -69,6 +69,37 @@ def doctor():
             check("doctor, %s: ... and so does the doctor, with the step" % who, tier is False and row["state"] == "fails" and "/dev/full" in row["detail"], tier, row)
 
 
+STRANGER = 61234       # an id that nobody on the machine has
+
+
+def runtime_dir():
+    """Without XDG_RUNTIME_DIR (cron, CI, sudo -u) the directory lies in /tmp, where anybody may make it first."""
+    taken = "/tmp/carrel-%d" % STRANGER
+    if not ROOT or os.path.lexists(taken):
+        report("a user whose directory in /tmp somebody else has made", skip="only root may make it and become somebody else")
+        return
+    for name, make in (("a directory", os.mkdir), ("a link", lambda path: os.symlink("/", path))):
+        make(taken)
+        try:
+            for cache in (".cache", None):
+                with Workspace() as ws:
+                    home = os.path.join(ws.folder, "home")
+                    for path in (home, os.path.join(home, ".cache"))[:2 if cache else 1]:
+                        os.mkdir(path)
+                    for path in (ws.folder, home, os.path.join(home, ".cache"), ws.path, os.path.join(ws.path, "SANDBOX.md")):
+                        if os.path.exists(path):
+                            os.chown(path, STRANGER, STRANGER)
+                    program = shutil.copy(CARREL, os.path.join(ws.folder, "carrel"))
+                    done = subprocess.run(["setpriv", "--reuid=%d" % STRANGER, "--regid=%d" % STRANGER, "--clear-groups", "env", "-i", "HOME=" + home,
+                                           *ws.argv(["echo", "ran"], program=program)], cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                          stderr=subprocess.PIPE, timeout=ALWAYS, check=False)
+                    made = os.path.join(home, ".cache/carrel" if cache else ".carrel")
+                    check("a user whose directory in /tmp is somebody else's %s runs, %s ~/.cache" % (name[2:], "with" if cache else "without"),
+                          (done.returncode, done.stdout) == (0, b"ran\n") and os.path.isdir(made) and os.listdir(made) == [], done)
+        finally:
+            os.unlink(taken) if os.path.islink(taken) else os.rmdir(taken)
+
+
 if __name__ == "__main__":
     need_programs()
     probe = subprocess.run(["unshare", "-Urm", "true"], stderr=subprocess.DEVNULL, check=False) if shutil.which("unshare") else None
@@ -77,4 +108,5 @@ if __name__ == "__main__":
     else:
         below()
         doctor()
+    runtime_dir()
     end()
