@@ -74,6 +74,23 @@ loopback_up(void)
         return result;
 }
 
+/* A kernel that counts no watches by namespace has no such file, and the host's limit alone. */
+static int
+user_pools(const struct step *s)
+{
+        static const char *const names[] = { "/proc/sys/user/max_inotify_instances", "/proc/sys/user/max_inotify_watches" };
+        const uint64_t values[] = { s->number, s->number2 };
+        int result = 0;
+
+        for (size_t i = 0; i < sizeof names / sizeof *names && (result == 0 || result == -ENOENT); i++) {
+                char text[24];
+                int len = snprintf(text, sizeof text, "%llu", (unsigned long long)values[i]);
+
+                result = write_file(AT_FDCWD, names[i], 0, 0, text, (size_t)len);
+        }
+        return result == -ENOENT ? 0 : result;
+}
+
 /* -- the wall -------------------------------------------------------------------------------------------------- */
 
 /* "22 25" in a step's text. Gives how many, or -EINVAL. */
@@ -627,6 +644,7 @@ box_step(struct box *box, const struct step *s)
         case STEP_WALL:
         case STEP_ROUTED:     return wall_step(box, s);
         case STEP_NO_USER_NS: return write_file(AT_FDCWD, "/proc/sys/user/max_user_namespaces", 0, 0, "0", 1);
+        case STEP_USER_POOLS: return user_pools(s);
         case STEP_ROOT:       return root_step(box, s);
         case STEP_DIR:        return dir_step(box, s);
         case STEP_FILE:       return file_step(box, s);

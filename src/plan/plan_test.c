@@ -525,7 +525,7 @@ static const struct layer_row layer_rows[] = {
         { LAYER_PROTECT, STEP_PLACEHOLDER, NULL }, { LAYER_OVERLAY, STEP_OVERLAY, NULL },
         { LAYER_SEAL, STEP_SEAL, NULL },           { LAYER_IDENTITY, STEP_IDENTITY, NULL },
         { LAYER_PROTECT, STEP_PIN, NULL },         { LAYER_READ_ONLY, STEP_OVERLAY, NULL },
-        { LAYER_RESET, STEP_PRIORITY, NULL },
+        { LAYER_RESET, STEP_PRIORITY, NULL },      { LAYER_RLIMITS, STEP_USER_POOLS, NULL },
 };
 
 static void

@@ -9,6 +9,9 @@
 #include "plan/builder.h"
 #include "plan/wall.h"
 
+/* Half of the kernel's usual instances a user, and watches for a large project. */
+enum { INOTIFY_INSTANCES = 64, INOTIFY_WATCHES = 65536 };
+
 struct namespace_row {
         uint64_t flag;
         enum plan_layer layer;
@@ -53,4 +56,9 @@ builder_spawn(struct builder *b)
                 builder_wall(b);
         if (builder_has(b, LAYER_FILTER))
                 (void)builder_add(b, STEP_NO_USER_NS, "", "second to the filter: no nested user namespace");
+        if (builder_has(b, LAYER_RLIMITS)) {
+                s = builder_add(b, STEP_USER_POOLS, "", "not the caller's whole pool, nor that of his other sandboxes");
+                s->number = INOTIFY_INSTANCES;
+                s->number2 = INOTIFY_WATCHES;
+        }
 }

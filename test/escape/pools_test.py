@@ -76,6 +76,18 @@ def opens(path):
         return False
 
 
+TAKE = "n=0\nb=ctypes.create_string_buffer(8)\nwhile n<200000 and %s>=0: n+=1\nprint(n,flush=True)"
+
+
+def of_the_caller():
+    """What is counted for the user who runs the sandbox: his editor, and his other sandboxes, live on the same pools."""
+    asked("a part of the caller's inotify instances", TAKE % "l.inotify_init()", range(16, 65), lambda n: n > 64, "rlimits")
+    asked("a part of the caller's signals and timers", TAKE % "l.timer_create(1,None,b)", range(1000, 4097), lambda n: n > 4096, "rlimits")
+    with Workspace() as ws:
+        done = ws.sh("cat /proc/sys/user/max_inotify_instances /proc/sys/user/max_inotify_watches")
+        check("D12: a part of the caller's inotify watches", done.stdout == b"64\n65536\n", done)
+
+
 # Files without bytes, on a workspace of 3000 inodes that is this test's own; waits at the end, so that only being ended ends it.
 FILES = "n=0\ntry:\n  while n<%d: open('/workspace/%%d'%%n,'w').close(); n+=1\nexcept OSError: pass\nprint(n,flush=True)\nimport time\ntime.sleep(%d)"
 
@@ -86,7 +98,7 @@ def inodes():
             script = "mount -t tmpfs -o mode=755,nr_inodes=3000 none $0 && cp $0.md $0/SANDBOX.md && exec \"$@\""
             os.rename(os.path.join(ws.path, "SANDBOX.md"), ws.path + ".md")
             outer = ["unshare", "-m", "--propagation", "private"] if ROOT else ["unshare", "-Urm", "--propagation", "private"]
-            inner = [] if ROOT else ["unshare", "-U", "--map-user=%d" % os.geteuid(), "--map-group=%d" % os.getegid()]
+            inner = [] if ROOT else ["env", "XDG_RUNTIME_DIR=" + ws.folder, "unshare", "-U", "--map-user=%d" % os.geteuid(), "--map-group=%d" % os.getegid()]
             done = subprocess.run([*outer, "sh", "-c", script, ws.path, *inner, *ws.argv(["python3", "-c", FILES % (count, wait)], "--json")],
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ALWAYS, check=False)
             if done.returncode not in (0, 124, 125, 137) or not done.stdout:
@@ -97,6 +109,6 @@ def inodes():
 
 if __name__ == "__main__":
     need_programs()
-    for part in (aio, kernel_protocols, leases, inodes):
+    for part in (aio, kernel_protocols, leases, of_the_caller, inodes):
         part()
     end()

@@ -194,12 +194,12 @@ def cores():
             check("D10: (control) with rlimits off there is one", b"dumped 0" in done.stdout and b"['core" in done.stdout, done)
 
 
-# name | takes one, or answers less than 0 | is charged to the user who runs the sandbox | how many at most inside
+# name | takes one, or answers less than 0 | how many at most inside
 POOLS = [
-    ("terminals", "os.open('/dev/ptmx',2)", False, 100), ("inotify instances", "l.inotify_init()", True, 100000),
-    ("message queues", "l.msgget(0,0o1600)", False, 40000), ("semaphore sets", "l.semget(0,1,0o1600)", False, 40000),
-    ("memory segments", "l.shmget(0,4096,0o1600)", False, 5000), ("timers", "l.timer_create(1,None,b)", True, 1000000),
-    ("user namespaces", "l.unshare(0x10000000)", False, 0), ("mount namespaces", "l.unshare(0x10020000)", False, 0),
+    ("terminals", "os.open('/dev/ptmx',2)", 100), ("inotify instances", "l.inotify_init()", 100000),
+    ("message queues", "l.msgget(0,0o1600)", 40000), ("semaphore sets", "l.semget(0,1,0o1600)", 40000),
+    ("memory segments", "l.shmget(0,4096,0o1600)", 5000), ("timers", "l.timer_create(1,None,b)", 1000000),
+    ("user namespaces", "l.unshare(0x10000000)", 0), ("mount namespaces", "l.unshare(0x10020000)", 0),
 ]
 TAKE = "import ctypes,os,sys\nl=ctypes.CDLL(None,use_errno=True)\nb=ctypes.create_string_buffer(8)\nf=lambda: %s\ndef take(most):\n  n=0\n  try:\n    while n<most:\n" \
        "      if f()<0: return n,ctypes.get_errno()\n      n+=1\n  except OSError as e: return n,e.errno\n  return n,0\n"
@@ -210,9 +210,9 @@ FELT = TAKE + "import resource\nresource.setrlimit(resource.RLIMIT_SIGPENDING,(4
        "  os.read(rest,1); os._exit(0)\nos.read(r,1)\nprint(first[0],take(1)[0],flush=True)"
 
 
-def one_outside(attempt, is_charged):
-    """Whether the host still gives one: to us, and as root to a stranger; what is charged to a user is that user's."""
-    wraps = [["setpriv", "--reuid=65533", "--regid=65533", "--clear-groups"], []] if ROOT else [] if is_charged else [[]]
+def one_outside(attempt):
+    """Whether the host still gives one: to us, and as root to a stranger."""
+    wraps = [["setpriv", "--reuid=65533", "--regid=65533", "--clear-groups"], []] if ROOT else [[]]
     python = shutil.which("python3", path="/usr/local/bin:/usr/bin:/bin") or "python3"
     done = [subprocess.run([*w, python, "-S", "-c", ONE % attempt], cwd="/", stdout=subprocess.PIPE, timeout=300, check=False).stdout for w in wraps]
     return [d for d in done if d.split()[:1] != [b"1"]]
@@ -220,14 +220,14 @@ def one_outside(attempt, is_charged):
 
 def pools():
     with Workspace(carrel="limits: {open_files: 20000}") as ws:
-        for name, attempt, is_charged, most in POOLS:
+        for name, attempt, most in POOLS:
             p = subprocess.Popen(ws.argv(["python3", "-S", "-c", HOLD % (attempt, most or 1)]), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             taken, code = (int(n) for n in p.stdout.readline().split())
-            refusals = one_outside(attempt, is_charged)
+            refusals = one_outside(attempt)
             p.communicate(b"\n", timeout=300)
             check("D11: %s: %s, and outside there still are some" % (name, "an end inside" if most else "none inside"),
                   code != 0 and (taken > 0) == (most > 0) and not refusals, taken, code, refusals)
-        for name, attempt, _, most in POOLS:
+        for name, attempt, most in POOLS:
             if name in ("message queues", "semaphore sets", "memory segments", "timers"):
                 done = subprocess.run(["unshare", "-Uri", "python3", "-S", "-c", FELT % attempt], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=300, check=False)
                 check("D11: (control) %s: in one and the same space nobody else gets any" % name, done.stdout.split() == [b"1", b"0"], done)
