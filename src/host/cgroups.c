@@ -352,9 +352,12 @@ v1_read(struct cgroup_facts *ret, const struct view *v)
                 memcpy(place->parent, parent, sizeof place->parent);
                 place->is_limited = controllers[i].hard && !dir_has(v->probe, parent, controllers[i].hard);
         }
-        if (ret->place[CGROUP_MEMORY].version == 1)
-                ret->place[CGROUP_MEMORY].is_swap_limited =
-                        dir_has(v->probe, ret->place[CGROUP_MEMORY].parent, "memory.memsw.limit_in_bytes");
+        if (ret->place[CGROUP_MEMORY].version == 1) {
+                struct cgroup_place *memory = &ret->place[CGROUP_MEMORY];
+
+                memory->is_swap_limited = dir_has(v->probe, memory->parent, "memory.memsw.limit_in_bytes");
+                memory->is_socket_limited = dir_has(v->probe, memory->parent, "memory.kmem.tcp.limit_in_bytes");
+        }
         if (v1_parent_find(v, "freezer", parent))
                 memcpy(ret->freezer, parent, sizeof ret->freezer);
 }
@@ -451,6 +454,7 @@ v2_take(struct cgroup_facts *ret, const struct view *v, const struct v2 *v2, con
                         place->is_limited =
                                 !v2_would_have(v, v2, controllers[i].v2_witness, controllers[i].v2_hard, true);
         }
+        ret->place[CGROUP_MEMORY].is_socket_limited |= (mask & 1u << CGROUP_MEMORY) != 0;
         if (mask & 1u << CGROUP_MEMORY)
                 ret->place[CGROUP_MEMORY].is_swap_limited =
                         v2_would_have(v, v2, "memory.current", "memory.swap.max",

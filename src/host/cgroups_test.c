@@ -33,11 +33,11 @@ static const struct layout layouts[] = {
           "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n",
           "w /sys/fs/cgroup/cpu\nr /sys/fs/cgroup/cpu/cpu.shares\nw /sys/fs/cgroup/cpuacct\n"
           "w /sys/fs/cgroup/memory\nw /sys/fs/cgroup/memory/api/89\nr /sys/fs/cgroup/memory/api/89/memory.limit_in_bytes\n"
-          "r /sys/fs/cgroup/memory/api/89/memory.memsw.limit_in_bytes\nw /sys/fs/cgroup/freezer\nw /sys/fs/cgroup/blkio\n"
+          "r /sys/fs/cgroup/memory/api/89/memory.memsw.limit_in_bytes\nr /sys/fs/cgroup/memory/api/89/memory.kmem.tcp.limit_in_bytes\nw /sys/fs/cgroup/freezer\nw /sys/fs/cgroup/blkio\n"
           "r /sys/fs/cgroup/blkio/blkio.throttle.write_bps_device\nw /sys/fs/cgroup/pids\nw /sys/fs/cgroup/unified\n"
           "w /sys/fs/cgroup/unified/cgroup.procs\nc /sys/fs/cgroup/unified/cgroup.controllers hugetlb\n"
           "c /sys/fs/cgroup/unified/cgroup.subtree_control\n",
-          "memory 1 /sys/fs/cgroup/memory/api/89 swap\npids 1 /sys/fs/cgroup/pids\ncpu 1 /sys/fs/cgroup/cpu limited\n"
+          "memory 1 /sys/fs/cgroup/memory/api/89 swap sockets\npids 1 /sys/fs/cgroup/pids\ncpu 1 /sys/fs/cgroup/cpu limited\n"
           "io 1 /sys/fs/cgroup/blkio\ncpuacct 2 /sys/fs/cgroup/unified\nunified /sys/fs/cgroup/unified kill freeze\n"
           "freezer /sys/fs/cgroup/freezer\n" },
         { "v1 only, co-mounted controllers under a link's name", true, 4019,
@@ -255,9 +255,9 @@ render(const struct cgroup_facts *f, char *text, size_t room)
                 return;
         for (unsigned i = 0; i < CGROUP_CONTROLLER_MAX; i++)
                 if (f->place[i].version != 0)
-                        fprintf(out, "%s %d %s%s%s\n", cgroup_controller_name((enum cgroup_controller)i),
+                        fprintf(out, "%s %d %s%s%s%s\n", cgroup_controller_name((enum cgroup_controller)i),
                                 f->place[i].version, f->place[i].parent, f->place[i].is_limited ? " limited" : "",
-                                f->place[i].is_swap_limited ? " swap" : "");
+                                f->place[i].is_swap_limited ? " swap" : "", f->place[i].version == 1 && f->place[i].is_socket_limited ? " sockets" : "");
         if (f->unified[0])
                 fprintf(out, "unified %s%s%s\n", f->unified, f->has_kill ? " kill" : "", f->has_freeze ? " freeze" : "");
         if (f->freezer[0])

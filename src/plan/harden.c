@@ -80,7 +80,7 @@ builder_harden(struct builder *b)
                 rlimit(b, pools[i].resource, pools[i].value, pools[i].why);
         rlimit(b, RLIMIT_NOFILE, b->spec->limits.open_files, "limits.open_files");
         if (b->spec->limits.pids != SPEC_UNSET)
-                rlimit(b, RLIMIT_NPROC, b->spec->limits.pids + builder_is_kept_in_group(b), "limits.pids, counted in the box's own user namespace");
+                rlimit(b, RLIMIT_NPROC, builder_tasks(b), "limits.pids and our own, counted in the box's own user namespace");
         identity(b);
         if (builder_has(b, LAYER_NO_NEW_PRIVS))
                 (void)builder_add(b, STEP_NO_NEW_PRIVS, "", "set-id programs gain nothing");

@@ -29,6 +29,7 @@ struct cgroup_place {
         char parent[FACTS_PATH_MAX];     /* absolute directory under which we may make one of our own */
         bool is_limited;                 /* present, but without the file that sets a hard limit (cpu: no cfs quota) */
         bool is_swap_limited;            /* memory: swap can be capped as well */
+        bool is_socket_limited;          /* memory: buffers of sockets are counted and can be capped (v2: always) */
 };
 
 struct cgroup_facts {

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FLOOR_MB = 32 };
+enum { FLOOR_MB = 32, TASKS_MAX = 4194304 };
 
 static const char *
 group_of(struct builder *b, enum cgroup_controller c)
@@ -79,6 +79,19 @@ no_group_because(const struct builder *b)
         return b->facts->cgroup.why_none ? b->facts->cgroup.why_none : "its control group controller is not available here";
 }
 
+/* v1 counts the buffers of sockets (of TCP and of UDP, whatever the file is called) only in a group that limits them, and apart. */
+static void
+plan_sockets(struct builder *b, uint64_t bytes)
+{
+        const struct cgroup_place *place = &b->facts->cgroup.place[CGROUP_MEMORY];
+
+        if (place->version == 1 && place->is_socket_limited)
+                limit(b, CGROUP_MEMORY, "memory.kmem.tcp.limit_in_bytes", "", bytes, "limits.memory_mb, for buffers of sockets");
+        else if (place->version == 1)
+                findings_warn(b->findings, "limit_unenforceable:memory_mb", "", 0, 0,
+                              "memory_mb does not cover buffers of sockets on this host: its version of control groups does not count them");
+}
+
 static void
 plan_memory(struct builder *b)
 {
@@ -97,6 +110,7 @@ plan_memory(struct builder *b)
         if (b->facts->cgroup.place[CGROUP_MEMORY].is_swap_limited)
                 limit(b, CGROUP_MEMORY, "memory.memsw.limit_in_bytes", "memory.swap.max",
                       b->facts->cgroup.place[CGROUP_MEMORY].version == 2 ? 0 : mib << 20, "no swap past the limit");
+        plan_sockets(b, mib << 20);
         if (b->facts->cgroup.place[CGROUP_MEMORY].version == 2)
                 limit(b, CGROUP_MEMORY, "", "memory.oom.group", 1, "out of memory ends the whole box, not a part of it");
         s = builder_add(b, STEP_CGROUP_WATCH,
@@ -114,13 +128,22 @@ builder_is_kept_in_group(const struct builder *b)
         return b->request->is_living && b->facts->cgroup.unified[0] != '\0' && builder_has(b, LAYER_LIMITS);
 }
 
+/* The kernel takes no number past that of all process ids. */
+uint64_t
+builder_tasks(const struct builder *b)
+{
+        uint64_t own = 1 + (uint64_t)builder_is_kept_in_group(b);
+
+        return b->spec->limits.pids > TASKS_MAX - own ? TASKS_MAX : b->spec->limits.pids + own;
+}
+
 static void
 plan_pids(struct builder *b)
 {
         if (b->spec->limits.pids == SPEC_UNSET)
                 return;
         if (can_limit(b, CGROUP_PIDS))
-                limit(b, CGROUP_PIDS, "pids.max", "pids.max", b->spec->limits.pids + 1 + builder_is_kept_in_group(b),
+                limit(b, CGROUP_PIDS, "pids.max", "pids.max", builder_tasks(b),
                       builder_is_kept_in_group(b) ? "limits.pids, pid 1 of the box, and the child it has ready" : "limits.pids, and pid 1 of the box");
         /* RLIMIT_NPROC inside the box's own user namespace caps tasks as well (harden.c), so nothing to warn of. */
 }

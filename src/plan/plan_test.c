@@ -42,7 +42,7 @@ host_v1(struct cgroup_facts *c)
         place(&c->place[CGROUP_CPU], 1, "/sys/fs/cgroup/cpu,cpuacct");
         place(&c->place[CGROUP_CPUACCT], 1, "/sys/fs/cgroup/cpu,cpuacct");
         place(&c->place[CGROUP_IO], 1, "/sys/fs/cgroup/blkio");
-        c->place[CGROUP_MEMORY].is_swap_limited = true;
+        c->place[CGROUP_MEMORY].is_swap_limited = c->place[CGROUP_MEMORY].is_socket_limited = true;
 }
 
 static void
@@ -158,6 +158,7 @@ struct limit_row {
 #define LIMIT(member) offsetof(struct spec_limits, member)
 #define GROUP "/sys/fs/cgroup/carrel-" ID
 #define MEMORY "/sys/fs/cgroup/memory/carrel-" ID
+#define TCP "cgroup_limit " MEMORY "/memory.kmem.tcp.limit_in_bytes="
 #define PIDS "/sys/fs/cgroup/pids/carrel-" ID
 #define CPU "/sys/fs/cgroup/cpu,cpuacct/carrel-" ID
 #define BLKIO "/sys/fs/cgroup/blkio/carrel-" ID
@@ -166,11 +167,13 @@ struct limit_row {
 static const struct limit_row limit_rows[] = {
         { "v1 memory", host_v1, LIMIT(memory_mb), 64,
           "cgroup_make " MEMORY "=;cgroup_limit " MEMORY "/memory.limit_in_bytes=67108864;"
-          "cgroup_limit " MEMORY "/memory.memsw.limit_in_bytes=67108864;cgroup_watch " MEMORY "/memory.oom_control=;cgroup_join " MEMORY "=;", NULL },
+          "cgroup_limit " MEMORY "/memory.memsw.limit_in_bytes=67108864;" TCP "67108864;cgroup_watch " MEMORY "/memory.oom_control=;cgroup_join " MEMORY "=;", NULL },
         { "v1 memory beyond any number", host_v1, LIMIT(memory_mb), 9007199254740991,
           "cgroup_make " MEMORY "=;cgroup_limit " MEMORY "/memory.limit_in_bytes=9223372036853727232;"
-          "cgroup_limit " MEMORY "/memory.memsw.limit_in_bytes=9223372036853727232;cgroup_watch " MEMORY "/memory.oom_control=;cgroup_join " MEMORY "=;", NULL },
+          "cgroup_limit " MEMORY "/memory.memsw.limit_in_bytes=9223372036853727232;" TCP "9223372036853727232;cgroup_watch " MEMORY "/memory.oom_control=;cgroup_join " MEMORY "=;", NULL },
         { "v1 pids", host_v1, LIMIT(pids), 20, "cgroup_make " PIDS "=;cgroup_limit " PIDS "/pids.max=21;cgroup_join " PIDS "=;", NULL },
+        { "v1 pids, all there are", host_v1, LIMIT(pids), 4194304, "cgroup_make " PIDS "=;cgroup_limit " PIDS "/pids.max=4194304;cgroup_join " PIDS "=;", NULL },
+        { "v1 pids, all but one", host_v1, LIMIT(pids), 4194303, "cgroup_make " PIDS "=;cgroup_limit " PIDS "/pids.max=4194304;cgroup_join " PIDS "=;", NULL },
         { "v1 cpu share", host_v1, LIMIT(cpu_millicores), 250,
           "cgroup_make " CPU "=;cgroup_limit " CPU "/cpu.cfs_quota_us=25000;cgroup_join " CPU "=;", NULL },
         { "v1 cpu time", host_v1, LIMIT(cpu_ms), 500, "cgroup_make " CPU "=;cgroup_watch " CPU "/cpuacct.usage=;cgroup_join " CPU "=;", NULL },
@@ -189,7 +192,7 @@ static const struct limit_row limit_rows[] = {
           ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP "/io.max=8:0 wbps=4096;cgroup_join " GROUP "=unified;", NULL },
         { "hybrid memory: a v1 group is not taken for the v2 one", host_hybrid, LIMIT(memory_mb), 64,
           ENABLE "cgroup_make " MEMORY "=;cgroup_limit " MEMORY "/memory.limit_in_bytes=67108864;"
-          "cgroup_limit " MEMORY "/memory.memsw.limit_in_bytes=67108864;cgroup_watch " MEMORY "/memory.oom_control=;"
+          "cgroup_limit " MEMORY "/memory.memsw.limit_in_bytes=67108864;" TCP "67108864;cgroup_watch " MEMORY "/memory.oom_control=;"
           "cgroup_join " MEMORY "=;", NULL },
         { "hybrid io: v2 alone has it, and it is enabled there", host_hybrid, LIMIT(io_read_bps), 9,
           ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP "/io.max=8:0 rbps=9;cgroup_join " GROUP "=unified;", NULL },
@@ -279,7 +282,26 @@ a_box_that_stays_has_a_v2_group(void **state)
                         fail_msg("%s:\n     got %s\nexpected %s", rows[i].what, got, rows[i].steps);
                 for (size_t k = 0; k < b.plan->step_count; k++)        /* the child that is ready is no task of the payload's */
                         if (b.plan->steps[k].op == STEP_RLIMIT && b.plan->steps[k].number == RLIMIT_NPROC && rows[i].layers_off == 0)
-                                assert_int_equal(b.plan->steps[k].number2, rows[i].pids + (strstr(rows[i].steps, "unified") != NULL && rows[i].is_living));
+                                assert_int_equal(b.plan->steps[k].number2, rows[i].pids + 1 + (strstr(rows[i].steps, "unified") != NULL && rows[i].is_living));
+                teardown(&b);
+        }
+}
+
+/* v1 without the file that makes it count them. */
+static void
+buffers_of_sockets_that_are_not_counted_are_warned_of(void **state)
+{
+        (void)state;
+        for (int has = 0; has <= 1; has++) {
+                struct bench b;
+
+                setup(&b);
+                host_v1(&b.facts.cgroup);
+                b.facts.cgroup.place[CGROUP_MEMORY].is_socket_limited = has;
+                b.spec.limits.memory_mb = 64;
+                must_build(&b);
+                assert_int_equal(has_warning(&b.findings, "limit_unenforceable:memory_mb"), !has);
+                assert_int_equal(strstr(group_steps(&b.arena, b.plan), "kmem.tcp") != NULL, has);
                 teardown(&b);
         }
 }
@@ -768,6 +790,7 @@ main(void)
                 cmocka_unit_test(each_limit_is_its_steps_or_its_warning),
                 cmocka_unit_test(a_box_that_stays_has_a_v2_group),
                 cmocka_unit_test(a_controller_without_its_limit_warns),
+                cmocka_unit_test(buffers_of_sockets_that_are_not_counted_are_warned_of),
                 cmocka_unit_test(limits_choose_who_counts),
                 cmocka_unit_test(mounts_stand_where_they_should),
                 cmocka_unit_test(protected_names_are_held),

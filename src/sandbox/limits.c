@@ -14,20 +14,19 @@ enum { FLOOR_LOOK_MS = 250, CPU_LOOK_MIN_MS = 2, LATE_MS = 2000 };
 static void
 look_at_cpu(struct session *s, uint64_t now)
 {
-        uint64_t limit_ns = s->o->cpu_ms * 1000000;
-        uint64_t used_ns = s->o->backend->cpu_ns(s->box);
+        uint64_t used_ns = s->o->backend->cpu_ns(s->box), used_ms = used_ns / 1000000;        /* the limit in nanoseconds may be past any number */
         uint64_t left_ms;
 
         if (used_ns == UINT64_MAX) {           /* no counters yet: the backend says when there are */
                 s->cpu_look = SESSION_NEVER;
                 return;
         }
-        if (used_ns >= limit_ns) {
+        if (used_ms >= s->o->cpu_ms) {
                 session_end(s, OUTCOME_CPU_LIMIT);
                 s->cpu_look = SESSION_NEVER;
                 return;
         }
-        left_ms = (limit_ns - used_ns) / 1000000 / (s->o->cpu_count > 0 ? s->o->cpu_count : 1);
+        left_ms = (s->o->cpu_ms - used_ms) / (s->o->cpu_count > 0 ? s->o->cpu_count : 1);
         s->cpu_look = now + (left_ms < CPU_LOOK_MIN_MS ? CPU_LOOK_MIN_MS : left_ms);
 }
 

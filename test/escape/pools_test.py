@@ -76,6 +76,25 @@ def opens(path):
         return False
 
 
+# MiB that connections to oneself hold unread; 160 at most, which is a fraction of what the machine has for all sockets.
+UNREAD = "import socket\nl=socket.socket(); l.bind(('127.0.0.1',0)); l.listen(500)\nheld=[]; n=0; b=bytes(1<<16)\n" \
+         "while n<160<<20 and len(held)<400:\n  c=socket.create_connection(l.getsockname()); a=l.accept()[0]; held+=[a,c]; c.setblocking(False)\n" \
+         "  try:\n    while n<160<<20: n+=c.send(b)\n  except BlockingIOError: pass\nprint(n>>20,flush=True)"
+
+
+def sockets():
+    with Workspace(limits="memory_mb: 64, timeout_ms: 20000") as ws:
+        status, answer = ws.json(["python3", "-c", UNREAD])
+        if "limit_unenforceable:memory_mb" in json.dumps(answer.get("warnings", [])):
+            report("D12: buffers of sockets count as memory", skip="this host does not cap memory for us, and says so")
+            return
+        is_over = answer["event"] in ("oom_killed", "timed_out")
+        check("D12: buffers of sockets count as memory", is_over or int(answer["stdout"]) <= 80, status, answer)
+        if has_layers():
+            done = ws.without("limits", ["python3", "-c", UNREAD])
+            check("D12: (control) with limits off they hold all they are sent", first_word(done) == 160, done)
+
+
 TAKE = "n=0\nb=ctypes.create_string_buffer(8)\nwhile n<200000 and %s>=0: n+=1\nprint(n,flush=True)"
 
 
@@ -109,6 +128,6 @@ def inodes():
 
 if __name__ == "__main__":
     need_programs()
-    for part in (aio, kernel_protocols, leases, of_the_caller, inodes):
+    for part in (aio, kernel_protocols, leases, sockets, of_the_caller, inodes):
         part()
     end()

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Every number of a manifest at both ends of what its schema says, and one past each: none wraps, none breaks a start. TAP.
+
+The rows are read from `carrel schema`, so that a new field is tried without a word here.
+"""
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import ALWAYS, CARREL, Workspace, check, end, manifest, need_programs
+
+# How a command may end where its limit is the least: it has too little of something, and is told of what.
+LEAST = {"timeout_ms": ("exited", "timed_out"), "memory_mb": ("exited", "oom_killed", None), "cpu_ms": ("exited", "cpu_limit"), "pids": ("exited",),
+         "io_read_bps": ("exited", "timed_out"), "io_write_bps": ("exited", "timed_out"), "output_bytes": ("exited",), "disk_mb": ("exited",),
+         "cpu_millicores": ("exited",), "open_files": ("exited", None)}
+# Past 2^53 a number is not the same in every reader of JSON and YAML; these are where arithmetic in ms, us or ns would wrap.
+EDGES = (18446744073709, 18446744073710, 9223372036854, 9223372036855, 18446744073709551, 4294967295, 4294967296, 4294967297, 2147483648)
+
+
+def numbers(schema, path=()):
+    """Each (path, minimum, maximum) of an integer below `limits` and `metadata.carrel`."""
+    kind = schema.get("type")
+    if kind == "integer" and path:
+        yield path, schema.get("minimum"), schema.get("maximum")
+    for name, below in schema.get("properties", {}).items():
+        yield from numbers(below, (*path, name))
+
+
+def text_of(path, number):
+    """The manifest in which the field at `path` is `number`."""
+    if path[0] == "limits":
+        return manifest(limits="%s: %d" % (path[1], number))
+    return manifest(carrel="limits: {%s: %d}" % (path[-1], number))
+
+
+def ended(text):
+    with Workspace(text) as ws:
+        status, answer = ws.json(["true"])
+        return status, answer.get("event"), (answer.get("error") or {}).get("code"), answer
+
+
+def main():
+    schema = json.loads(subprocess.run([CARREL, "schema"], stdout=subprocess.PIPE, timeout=ALWAYS, check=True).stdout)
+    rows = [r for r in (*numbers(schema), *numbers(schema["$defs"]["metadata.carrel"], ("metadata", "carrel"))) if "limits" in r[0]]
+    check("the schema has all ten limits, in snake case", {r[0][-1] for r in rows} >= set(LEAST), rows)
+    for path, low, high in rows:
+        name = path[-1]
+        check("%s has both ends" % name, low is not None and high is not None, low, high)
+        status, event, code, answer = ended(text_of(path, high))
+        check("%s: %d runs" % (name, high), (status, event) == (0, "exited"), answer)
+        status, event, code, answer = ended(text_of(path, low))
+        check("%s: %d runs, or is told for what it is" % (name, low), event in LEAST[name] and code != "internal_error", answer)
+        for beyond in (low - 1, high + 1):
+            status, event, code, answer = ended(text_of(path, beyond))
+            check("%s: %d is refused" % (name, beyond), (status, event) == (126, None) and code in ("sandbox_schema_invalid", "sandbox_manifest_syntax"), answer)
+        wrong = [(n, got) for n in EDGES if low <= n <= high and name in ("timeout_ms", "cpu_ms", "memory_mb") for got in [ended(text_of(path, n))[:2]] if got != (0, "exited")]
+        check("%s: no number between wraps" % name, not wrong, wrong)
+
+
+if __name__ == "__main__":
+    need_programs()
+    main()
+    end()
