@@ -308,6 +308,8 @@ d11_d12_pools_and_leases_are_left_alone(void **state)
         static const struct ask asks[] = {
                 ASK(io_setup, ENOSYS, 128, BAD), ASK(io_setup, ENOSYS, 65536, 0), ASK(io_destroy, ENOSYS, BAD), ASK(io_submit, ENOSYS, BAD, 1, BAD),
                 ASK(io_cancel, ENOSYS, BAD, BAD, BAD), ASK(io_getevents, ENOSYS, BAD, 0, 0, BAD, BAD), ASK(io_pgetevents, ENOSYS, BAD, 0, 0, BAD, BAD, BAD),
+                ASK(mmap, ENOMEM, 0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, BAD, 0), ASK(mmap, EINVAL, 0, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, BAD, 0),
+                ASK(memfd_create, ENOMEM, 0, 4), ASK(memfd_create, EFAULT, 0, 0), ASK(shmget, ENOMEM, 0, 4096, 04000 | 0600), ASK(shmget, ENOENT, 0x7ead0001, 4096, 0),
                 ASK(fcntl, EINVAL, 1, F_SETLEASE, F_WRLCK), ASK(fcntl, EINVAL, 1, F_SETLEASE | HIGH, F_UNLCK), ASK(fcntl, EINVAL, 1, 1040, F_RDLCK),
                 ASK(fcntl, EBADF, BAD, F_GETFL), ASK(fcntl, EBADF, BAD, F_SETLK, 0), ASK(fcntl, EBADF, BAD, F_GETLEASE),
                 ASK(setsockopt, ENOENT, 0, IPPROTO_TCP, 31, (uintptr_t)"tls", 3), ASK(setsockopt, ENOENT, 0, IPPROTO_TCP | HIGHS, 31 | HIGH, BAD, 3),

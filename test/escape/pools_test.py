@@ -33,6 +33,19 @@ def aio():
           % (206 if os.uname().machine == "x86_64" else 0), (-38,), lambda r: r == 0)
 
 
+def huge_pages():
+    """The host may have none in reserve: what the kernel says of a descriptor that is no file tells its answer from the filter's."""
+    asked("no huge page of the host's reserve", "l.mmap.restype=ctypes.c_long\nl.mmap.argtypes=[ctypes.c_void_p,ctypes.c_size_t]+[ctypes.c_int]*3+[ctypes.c_long]\n"
+          "say(l.mmap(None,2<<20,3,0x40002,99,0))", (-12,), lambda r: r == -9)
+
+
+def of_the_machine():
+    asked("no trigger of pressure", "try: f=open('/proc/pressure/memory','r+b',0); f.write(b'some 500000 2000000'+bytes(1)); print(0)\nexcept OSError as e: print(-e.errno)",
+          (-2, -13, -95), lambda r: r == 0, "mask")
+    asked("no word of which start of the host this is", "try: open('/proc/sys/kernel/random/boot_id').read(); print(0)\nexcept OSError as e: print(-e.errno)",
+          (-2, -13), lambda r: r == 0, "mask")
+
+
 def kernel_protocols():
     with open("/proc/sys/net/ipv4/tcp_available_ulp", encoding="ascii") as f:
         has_one = f.read().split()
@@ -128,6 +141,6 @@ def inodes():
 
 if __name__ == "__main__":
     need_programs()
-    for part in (aio, kernel_protocols, leases, sockets, of_the_caller, inodes):
+    for part in (aio, huge_pages, of_the_machine, kernel_protocols, leases, sockets, of_the_caller, inodes):
         part()
     end()
