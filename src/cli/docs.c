@@ -204,6 +204,28 @@ print_protected(struct sheet *sheet)
         return 0;
 }
 
+/* -- the pools ------------------------------------------------------------------------------------------------ */
+
+static const struct { const char *resource, *v1, *v2, *none; } pools[] = {
+#define POOL(resource, v1, v2, none, test, limit) { resource, v1, v2, none },
+#include "plan/pools.def"
+#undef POOL
+};
+
+static int
+print_pools(struct sheet *sheet)
+{
+        static const char *const heads[] = { "resource", "version 1 of control groups", "version 2", "without", NULL };
+
+        columns(sheet, heads);
+        for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) {
+                const char *cells[] = { pools[i].resource, pools[i].v1, pools[i].v2, pools[i].none, NULL };
+
+                sheet_row(sheet, cells);
+        }
+        return 0;
+}
+
 /* -- the box -------------------------------------------------------------------------------------------------- */
 
 static const char manifest[] = "---\nschema: sandbox/v1\nprovider: local\nconfig: {}\n---\n";
@@ -369,6 +391,7 @@ static const struct part {
         { "fields", "every field of a sandbox block", print_fields },
         { "protected", "names in a workspace that stay read-only inside", print_protected },
         { "box", "what stands in a sandbox by default", print_box },
+        { "pools", "what a process can take of the kernel, and who caps it", print_pools },
         { "steps", "every step a plan can hold", print_steps },
         { "denials", "every reason why a connection does not leave a sandbox, with what to do", print_denials },
         { "api", "every operation of the daemon, with its fields", docs_api_print },
