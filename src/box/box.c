@@ -283,7 +283,7 @@ be_ended(struct box *b, const void *body)
                 b->gone.oom_kills = ended.oom_kills;
         }
         if (b->state < BOX_ENDING || b->gone.cause == BOX_GONE_DIED)
-                b->gone.cause = b->has_failed ? BOX_GONE_MAKE_FAILED : b->gone.oom_kills > 0 ? BOX_GONE_OOM : BOX_GONE_DIED;
+                b->gone.cause = b->has_failed ? BOX_GONE_MAKE_FAILED : b->gone.oom_kills > b->oom_seen ? BOX_GONE_OOM : BOX_GONE_DIED;
         be_over(b);
 }
 

@@ -300,7 +300,8 @@ send_to_guest(struct exec *x, struct wire_exec *wire, size_t len)
         }
         if (x->group)
                 fds[count++] = x->group->members;
-        x->oom_kills_before = limits_oom_kills(b);
+        limits_credit_oom(b);
+        x->oom_kills_before = b->oom_seen;
         x->begun_ms = loop_now_ms();
         x->frozen_before_ms = box_frozen_ms(b);
         x->is_sent = 1;
@@ -519,13 +520,13 @@ exec_failed(struct exec *x, const struct wire_exec_failed *failed)
         exec_finish(x);
 }
 
-/* Killed itself, or a shell that tells of a child that was (128 + SIGKILL), while the kernel counted a kill for want of memory. */
+/* One of its processes was for certain; or it itself, or a shell that tells of a child that was (128 + SIGKILL), while the kernel counted a kill for want of memory. */
 static unsigned
 was_short_of_memory(const struct exec *x, const struct wire_exec_ended *ended)
 {
         unsigned was_killed = ended->code != CLD_EXITED ? ended->status == SIGKILL : ended->status == 128 + SIGKILL;
 
-        return was_killed && limits_oom_kills(x->box) > x->oom_kills_before;
+        return x->oom_own > 0 || (was_killed && x->box->oom_seen > x->oom_kills_before);
 }
 
 static void
@@ -561,7 +562,10 @@ end_with(struct exec *x, const struct wire_exec_ended *ended)
         x->end.denied = (x->flags & BOX_EXEC_QUIET) != 0 ? 0 : wall_denied(x->box, x);         /* before its group is given back */
         x->is_alone = x->group && groups_is_empty(&x->box->groups, x->group);  /* before its time is read: nothing is added to that then */
         group_us = x->group ? groups_cpu_us(&x->box->groups, x->group) : BOX_NEVER;
+        limits_credit_oom(x->box);
         decide(x, ended);
+        if (x->end.word == OUTCOME_OOM_KILLED && x->group && !x->is_alone)
+                (void)groups_kill(&x->box->groups, x->group);          /* what the kernel left of it */
         x->box->running--;
         x->state = BOX_EXEC_ENDED;
         x->end.duration_ms = loop_now_ms() - x->started_ms;

@@ -170,6 +170,26 @@ limits_oom_kills(const struct box *b)
         return kills == UINT64_MAX ? 0 : kills;
 }
 
+/* The kernel does not say whose process it killed. Where one exec runs alone, it was one of its tree. */
+void
+limits_credit_oom(struct box *b)
+{
+        uint64_t kills = limits_oom_kills(b);
+        struct exec *one = NULL;
+        size_t count = 0;
+
+        if (kills <= b->oom_seen)
+                return;
+        for (struct exec *x = b->execs; x; x = x->next)
+                if (x->is_sent && (x->state == BOX_EXEC_RUNNING || x->state == BOX_EXEC_STARTING)) {
+                        one = x;
+                        count++;
+                }
+        if (count == 1)
+                one->oom_own += kills - b->oom_seen;
+        b->oom_seen = kills;
+}
+
 uint64_t
 limits_cpu_ns(const struct box *b)
 {

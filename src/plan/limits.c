@@ -111,14 +111,15 @@ plan_memory(struct builder *b)
                 limit(b, CGROUP_MEMORY, "memory.memsw.limit_in_bytes", "memory.swap.max",
                       b->facts->cgroup.place[CGROUP_MEMORY].version == 2 ? 0 : mib << 20, "no swap past the limit");
         plan_sockets(b, mib << 20);
-        if (b->facts->cgroup.place[CGROUP_MEMORY].version == 2)
+        if (b->facts->cgroup.place[CGROUP_MEMORY].version == 2 && !b->request->is_living)
                 limit(b, CGROUP_MEMORY, "", "memory.oom.group", 1, "out of memory ends the whole box, not a part of it");
         s = builder_add(b, STEP_CGROUP_WATCH,
                         builder_text(b, "%s/%s", group_of(b, CGROUP_MEMORY),
                                      b->facts->cgroup.place[CGROUP_MEMORY].version == 2 ? "memory.events"
                                                                                         : "memory.oom_control"),
                         "tells a memory kill from another");
-        s->number = b->facts->cgroup.place[CGROUP_MEMORY].version == 2 ? WATCH_MEMORY_EVENTS : WATCH_OOM_CONTROL;
+        /* In a box that stays the kernel ends one process, and whoever keeps the box the command that it was of: the others go on. */
+        s->number = b->facts->cgroup.place[CGROUP_MEMORY].version == 2 || b->request->is_living ? WATCH_MEMORY_EVENTS : WATCH_OOM_CONTROL;
         b->plan->counts_oom = true;
 }
 

@@ -27,7 +27,7 @@ enum step_flag {
         STEP_DEV       = 1u << 7,    /* tests only: without nodev */
 };
 
-/* CGROUP_WATCH counts: what the file tells. */
+/* CGROUP_WATCH counts: what the file tells. OOM_CONTROL also ends the box at the first kill for want of memory. */
 enum step_watch { WATCH_CPU_NS = 1, WATCH_CPU_STAT, WATCH_OOM_CONTROL, WATCH_MEMORY_EVENTS, WATCH_PEAK };
 
 /* LANDLOCK_ALLOW classes. */

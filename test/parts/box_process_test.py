@@ -605,12 +605,17 @@ def memory(bench):
         report("out of memory", skip="needs a memory group")
         return
     box = bench.begin(memory_mb=64)
-    c = box.keeper.exec("head -c 400000000 /dev/zero | tail", flags=0).wait()
-    try:
-        box.keeper.until(lambda: box.keeper.gone)
-        check("out of memory: the exec and the box say so", c.end["word"] == "oom_killed" and box.keeper.gone["cause"] == "oom", c.end, box.keeper.gone)
-    except Gone:
-        report("out of memory: the exec and the box say so", [c.end, "no GONE"])
+    box.keeper.exec("echo kept > /tmp/file").wait()
+    for how, script in (("its shell goes on", "head -c 400000000 /dev/zero | tail -c 300000000 | wc -c"), ("it itself", "exec tail -n 1 /dev/zero")):
+        c = box.keeper.exec(script, flags=0).wait()
+        check("out of memory, %s: the exec says so" % how, c.end["word"] == "oom_killed", c.end)
+        on = box.keeper.exec("cat /tmp/file").wait()
+        check("... and its box and its files go on", (bytes(on.out), on.end["word"], box.keeper.gone) == (b"kept\n", "exited", None), on.end, box.keeper.gone)
+    other = box.keeper.exec("until [ -e /tmp/go ]; do sleep 0.05; done; echo lives")
+    hog = box.keeper.exec("exec tail -n 1 /dev/zero", flags=0).wait()
+    check("out of memory beside another: one says so", hog.end["word"] == "oom_killed", hog.end)
+    box.keeper.exec("touch /tmp/go").wait()
+    check("... and the other does not", (other.wait().end["word"], bytes(other.out)) == ("exited", b"lives\n"), other.end)
 
 
 def older(bench_of):
