@@ -99,20 +99,25 @@ take_file(struct copying *c, const char *inside, int dir, const char *name)
 
 /* -- directories ----------------------------------------------------------------------------------------------- */
 
-/* Does a link in a directory `depth` levels below the copy's root stay beneath that root? */
+/*
+ * Does a link in a directory `depth` levels below the copy's root stay beneath that root? ".." counts at its front alone: after a name it would
+ * climb from wherever that name leads, and a name may be another link. So no chain of links that are made leads out, if none of them does.
+ */
 static bool
 stays_within(const char *target, int depth)
 {
+        bool is_front = true;
+
         if (*target == '/' || *target == '\0')
                 return false;
         for (const char *at = target; *at != '\0'; at += strspn(at, "/")) {
                 size_t len = strcspn(at, "/");
 
                 if (len == 2 && at[0] == '.' && at[1] == '.') {
-                        if (--depth < 0)
+                        if (!is_front || --depth < 0)
                                 return false;
                 } else if (!(len == 1 && at[0] == '.')) {
-                        depth++;
+                        is_front = false;
                 }
                 at += len;
         }
@@ -162,11 +167,11 @@ take_entry(struct copying *c, const char *directory, const struct carrel_entry *
 }
 
 static int
-open_directory(int dir, const char *name, bool follows)
+open_directory(int dir, const char *name)
 {
         if (mkdirat(dir, name, 0700) < 0 && errno != EEXIST)
                 return -1;
-        return openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (follows ? 0 : O_NOFOLLOW));
+        return openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
 static int
@@ -181,7 +186,7 @@ take_directory(struct copying *c, const char *inside, int dir, const char *name,
                 return cp_wrong(c, ELOOP, "copying", inside);
         if (carrel_list_files(c->ask.c, c->id, inside, 1, &all, &e) < 0)
                 return cp_failed(c, &e);
-        fd = open_directory(dir, name, depth == 0);
+        fd = open_directory(dir, name);
         if (fd < 0)
                 status = cp_wrong(c, errno, "making the directory", name);
         for (size_t i = 0; i < all->count && status == 0; i++)
@@ -258,6 +263,17 @@ to_path(struct copying *c, const char *inside, const char *to)
         return take_file(c, inside, AT_FDCWD, to);
 }
 
+/* Under a name that was not typed: a link is replaced, and what is neither a link nor a file stays. */
+static int
+to_name(struct copying *c, const char *inside, int dir, const char *name)
+{
+        struct stat st;
+
+        if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+                return cp_wrong(c, EEXIST, "replacing what is no file", name);
+        return take_file(c, inside, dir, name);
+}
+
 /* 1: a directory; 0: anything else, which reading judges; -1: there is none, told. */
 static int
 is_directory_inside(struct copying *c, const char *inside, int *ret_status)
@@ -286,8 +302,8 @@ int
 copy_out(struct copying *c)
 {
         const char *inside = *c->inside != '\0' ? c->inside : ".";
-        char base[CP_PATH_MAX], to[CP_PATH_MAX];
-        struct stat st;
+        char base[CP_PATH_MAX];
+        scoped_fd int dir = -1;
         int status = 0, is_directory;
 
         if (strcmp(c->here, "-") == 0)
@@ -296,7 +312,9 @@ copy_out(struct copying *c)
         if (is_directory < 0)
                 return status;
         cp_base(base, inside, c->id);
-        if (cp_join(to, c->here, stat(c->here, &st) == 0 && S_ISDIR(st.st_mode) ? base : "") < 0)
-                return cp_wrong(c, ENAMETOOLONG, "copying to", c->here);
-        return is_directory ? take_directory(c, inside, AT_FDCWD, to, 0755, 0) : to_path(c, inside, to);
+        /* What was typed may be a link. In a directory, the name to be made was not typed, and may be one that somebody inside has planted. */
+        dir = open(c->here, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (dir < 0)
+                return is_directory ? take_directory(c, inside, AT_FDCWD, c->here, 0755, 0) : to_path(c, inside, c->here);
+        return is_directory ? take_directory(c, inside, dir, base, 0755, 0) : to_name(c, inside, dir, base);
 }
