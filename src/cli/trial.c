@@ -16,11 +16,11 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/scoped.h"
 #include "cli/commands.h"
+#include "clock/clock.h"
 
 enum { DEADLINE_MS = 10000, WORDS_ROOM = 1024, NOT_FOUND = 127 };
 
@@ -47,32 +47,23 @@ become_run(int file, int out)
         _exit(cmd_run(sizeof argv / sizeof *argv - 1, argv));
 }
 
-static int64_t
-now_ms(void)
-{
-        struct timespec t;
-
-        (void)clock_gettime(CLOCK_MONOTONIC, &t);
-        return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* What it says on standard error, until it ends. false: it did not end in time. */
 static bool
 hear(int fd, char *words, size_t room)
 {
-        int64_t end = now_ms() + DEADLINE_MS;
+        uint64_t end = clock_boot_ms() + DEADLINE_MS;
         size_t used = 0;
         char rest[256];
 
         for (;;) {
-                int64_t left = end - now_ms();
                 struct pollfd p = { .fd = fd, .events = POLLIN };
                 bool fits = used + 1 < room;
+                int ready = clock_poll(&p, 1, end);
                 ssize_t got;
 
-                if (left <= 0 || (poll(&p, 1, (int)left) <= 0 && errno != EINTR))
+                if (ready == 0 || (ready < 0 && errno != EINTR))
                         return false;
-                got = p.revents == 0 ? -1 : read(fd, fits ? words + used : rest, fits ? room - 1 - used : sizeof rest);
+                got = ready < 0 ? -1 : read(fd, fits ? words + used : rest, fits ? room - 1 - used : sizeof rest);
                 if (got == 0)
                         break;
                 if (got > 0 && fits)

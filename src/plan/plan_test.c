@@ -287,51 +287,6 @@ a_box_that_stays_has_a_v2_group(void **state)
         }
 }
 
-/* One command of several that is out of memory is ended, not all of them, and not their files. */
-static void
-out_of_memory_ends_a_box_that_runs_one_command_alone(void **state)
-{
-        (void)state;
-        for (int version = 1; version <= 2; version++)
-                for (int is_living = 0; is_living <= 1; is_living++) {
-                        struct bench b;
-                        const struct step *watch = NULL;
-
-                        setup(&b);
-                        (version == 1 ? host_v1 : host_v2)(&b.facts.cgroup);
-                        b.request.is_living = is_living;
-                        b.spec.limits.memory_mb = 64;
-                        must_build(&b);
-                        for (size_t i = 0; i < b.plan->step_count; i++)
-                                if (b.plan->steps[i].op == STEP_CGROUP_WATCH)
-                                        watch = &b.plan->steps[i];
-                        assert_non_null(watch);
-                        assert_int_equal(watch->number == WATCH_OOM_CONTROL, version == 1 && !is_living);
-                        assert_int_equal(strstr(group_steps(&b.arena, b.plan), "oom.group") != NULL, version == 2 && !is_living);
-                        assert_true(b.plan->counts_oom);
-                        teardown(&b);
-                }
-}
-
-/* v1 without the file that makes it count them. */
-static void
-buffers_of_sockets_that_are_not_counted_are_warned_of(void **state)
-{
-        (void)state;
-        for (int has = 0; has <= 1; has++) {
-                struct bench b;
-
-                setup(&b);
-                host_v1(&b.facts.cgroup);
-                b.facts.cgroup.place[CGROUP_MEMORY].is_socket_limited = has;
-                b.spec.limits.memory_mb = 64;
-                must_build(&b);
-                assert_int_equal(has_warning(&b.findings, "limit_unenforceable:memory_mb"), !has);
-                assert_int_equal(strstr(group_steps(&b.arena, b.plan), "kmem.tcp") != NULL, has);
-                teardown(&b);
-        }
-}
-
 static void
 a_controller_without_its_limit_warns(void **state)
 {
@@ -816,8 +771,6 @@ main(void)
                 cmocka_unit_test(each_limit_is_its_steps_or_its_warning),
                 cmocka_unit_test(a_box_that_stays_has_a_v2_group),
                 cmocka_unit_test(a_controller_without_its_limit_warns),
-                cmocka_unit_test(out_of_memory_ends_a_box_that_runs_one_command_alone),
-                cmocka_unit_test(buffers_of_sockets_that_are_not_counted_are_warned_of),
                 cmocka_unit_test(limits_choose_who_counts),
                 cmocka_unit_test(mounts_stand_where_they_should),
                 cmocka_unit_test(protected_names_are_held),

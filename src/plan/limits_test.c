@@ -1,0 +1,108 @@
+/* plan/limits_test.c - what plan/limits.c plans for memory, where hosts differ in what they count. */
+#include "plan/plan.h"
+#include "base/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct bench {
+        struct arena arena;
+        struct findings findings;
+        struct spec spec;
+        struct host_facts facts;
+        struct plan_request request;
+        const struct plan *plan;
+        struct error error;
+};
+
+/* A host whose memory has a group of this version, and a manifest that caps it. */
+static void
+setup(struct bench *b, int version)
+{
+        struct cgroup_place *memory = &b->facts.cgroup.place[CGROUP_MEMORY];
+
+        memset(b, 0, sizeof *b);
+        arena_init(&b->arena, 8 << 20);
+        findings_init(&b->findings, &b->arena);
+        b->spec.limits = (struct spec_limits){ 30000, 64, SPEC_UNSET, SPEC_UNSET, SPEC_UNSET, 1024, SPEC_UNSET, SPEC_UNSET, SPEC_UNSET, SPEC_UNSET };
+        b->facts.has_user_ns = b->facts.has_seccomp = b->facts.has_mount_api = true;
+        b->facts.landlock_abi = 4;
+        memory->version = version;
+        memory->is_swap_limited = memory->is_socket_limited = true;
+        (void)snprintf(memory->parent, sizeof memory->parent, "/sys/fs/cgroup%s", version == 1 ? "/memory" : "");
+        b->request = (struct plan_request){ .id = "0123456789abcdef", .outside_uid = 1001, .outside_gid = 1002 };
+}
+
+static void
+must_build(struct bench *b)
+{
+        if (plan_build(&b->arena, &b->spec, &b->facts, &b->request, &b->plan, &b->findings, &b->error) < 0)
+                fail_msg("no plan: %s", b->error.message);
+}
+
+/* The step whose path ends so, or NULL. */
+static const struct step *
+find(const struct bench *b, enum step_op op, const char *tail)
+{
+        for (size_t i = 0; i < b->plan->step_count; i++) {
+                const struct step *s = &b->plan->steps[i];
+
+                if (s->op == op && strlen(s->path) >= strlen(tail) && strcmp(s->path + strlen(s->path) - strlen(tail), tail) == 0)
+                        return s;
+        }
+        return NULL;
+}
+
+/* One command of several that is out of memory is ended, not all of them, and not their files. */
+static void
+out_of_memory_ends_a_box_that_runs_one_command_alone(void **state)
+{
+        (void)state;
+        for (int version = 1; version <= 2; version++)
+                for (int is_living = 0; is_living <= 1; is_living++) {
+                        struct bench b;
+                        const struct step *watch;
+
+                        setup(&b, version);
+                        b.request.is_living = is_living;
+                        must_build(&b);
+                        watch = find(&b, STEP_CGROUP_WATCH, version == 1 ? "memory.oom_control" : "memory.events");
+                        assert_non_null(watch);
+                        assert_int_equal(watch->number == WATCH_OOM_CONTROL, version == 1 && !is_living);
+                        assert_int_equal(find(&b, STEP_CGROUP_LIMIT, "memory.oom.group") != NULL, version == 2 && !is_living);
+                        assert_true(b.plan->counts_oom);
+                        arena_fini(&b.arena);
+                }
+}
+
+/* v1 without the file that makes it count them. */
+static void
+buffers_of_sockets_are_capped_or_warned_of(void **state)
+{
+        (void)state;
+        for (int has = 0; has <= 1; has++) {
+                struct bench b;
+                const struct step *cap;
+
+                setup(&b, 1);
+                b.facts.cgroup.place[CGROUP_MEMORY].is_socket_limited = has;
+                must_build(&b);
+                cap = find(&b, STEP_CGROUP_LIMIT, "memory.kmem.tcp.limit_in_bytes");
+                assert_int_equal(cap != NULL, has);
+                assert_true(!cap || strcmp(cap->text, "67108864") == 0);
+                assert_int_equal(b.findings.warning_count, !has);
+                assert_true(has || strcmp(b.findings.warnings->name, "limit_unenforceable:memory_mb") == 0);
+                arena_fini(&b.arena);
+        }
+}
+
+int
+main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(out_of_memory_ends_a_box_that_runs_one_command_alone),
+                cmocka_unit_test(buffers_of_sockets_are_capped_or_warned_of),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
