@@ -34,7 +34,14 @@ static struct box box;
 static const uint32_t words[] = {
         [BOX_GONE_STOPPED] = OUTCOME_KILLED, [BOX_GONE_DEADLINE] = OUTCOME_TIMED_OUT, [BOX_GONE_OOM] = OUTCOME_OOM_KILLED,
         [BOX_GONE_POLICY] = OUTCOME_POLICY_KILLED, [BOX_GONE_DIED] = OUTCOME_LOST, [BOX_GONE_MAKE_FAILED] = OUTCOME_LOST,
+        [BOX_GONE_STUCK] = OUTCOME_LOST,
 };
+
+uint32_t
+box_word(const struct box *b)
+{
+        return words[b->gone.cause];
+}
 
 static void
 journal_gone(struct box *b)
@@ -80,7 +87,7 @@ be_over(struct box *b)
         for (struct exec *x = b->execs, *next; x; x = next) {
                 next = x->next;
                 if (!x->is_over)
-                        exec_lost(x, words[b->gone.cause]);
+                        exec_lost(x, box_word(b));
         }
         journal_gone(b);
         keeper_say_all(b, WIRE_BOX_GONE, &b->gone, sizeof b->gone);
@@ -213,6 +220,13 @@ hear_guest(struct box *b)
         return 1;
 }
 
+void
+box_hear_guest(struct box *b)
+{
+        while (hear_guest(b) > 0)
+                continue;
+}
+
 static void
 lose_guest(struct box *b)
 {
@@ -276,8 +290,7 @@ be_ended(struct box *b, const void *body)
         struct wire_box_ended ended;
 
         memcpy(&ended, body, sizeof ended);
-        while (hear_guest(b) > 0)                      /* what it said last came before its end */
-                continue;
+        box_hear_guest(b);                             /* what it said last came before its end */
         if (ended.has_usage) {
                 b->gone.cpu_ns = ended.cpu_ns;
                 b->gone.oom_kills = ended.oom_kills;
@@ -324,8 +337,7 @@ maker_ready(struct loop_watch *w, uint32_t events)
                 return;
         b->has_maker = 0;
         loop_watch_remove(w);
-        while (hear_guest(b) > 0)
-                continue;
+        box_hear_guest(b);
         if (b->state < BOX_ENDING)
                 b->gone.cause = BOX_GONE_DIED;
         lose_guest(b);                                 /* and pid 1 ends by that */
@@ -390,6 +402,7 @@ begin(struct box *b, const struct box_start *start)
         b->deadline.due_ms = b->floor.due_ms = b->late.due_ms = b->deaf.due_ms = b->ahead.timer.due_ms = LOOP_NEVER;
         b->listening = start->listener;
         b->spare_idle_ms = start->spare_idle_ms;
+        b->overdue_ms = start->overdue_ms;
         b->freezer.fd = -1;
         for (; b->floor_count < start->floor_count && b->floor_count < FLOORS_MAX; b->floor_count++)
                 b->floors[b->floor_count] = start->floors[b->floor_count];

@@ -8,7 +8,10 @@
 
 #include "wire/box.h"
 
-enum { BOX_SPARE_IDLE_MS = 60000 };     /* so long after a command the next one finds a spare ready (box/ahead.c) */
+enum {
+        BOX_SPARE_IDLE_MS = 60000,     /* so long after a command the next one finds a spare ready (box/ahead.c) */
+        BOX_OVERDUE_MS = 10000,        /* an exec that was killed and has not ended after this ends its box (box/limits.c) */
+};
 
 /* All descriptors are the box's from here on. */
 struct box_start {
@@ -21,6 +24,7 @@ struct box_start {
         const int *floors;  size_t floor_count;        /* writable sources whose free space is watched */
         uint32_t protocol;             /* BOX_PROTOCOL; tests say an older one */
         uint64_t spare_idle_ms;        /* BOX_SPARE_IDLE_MS; tests say another, 0: no spare */
+        uint64_t overdue_ms;           /* BOX_OVERDUE_MS; tests say another */
         unsigned has_no_groups;        /* tests only */
 };
 

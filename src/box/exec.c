@@ -8,7 +8,8 @@
  *                                      v                          v
  *                                   FAILED                      ENDED
  *
- * Theory: the end is told once, in exec_finish(), whichever way it comes. What the command leaves running may hold its pipes for as
+ * Theory: the end is told once, in exec_finish(), whichever way it comes. One that was killed before it had begun ends in the word it was killed with, like
+ * any other. P23: one that has not ended a while after it was killed ends its box: whatever holds it up, the kernel takes a whole namespace down without pid 1. What the command leaves running may hold its pipes for as
  * long as it likes: the end counts what lies in them at that moment and waits for nobody (P10).
  */
 #include <errno.h>
@@ -302,7 +303,7 @@ send_to_guest(struct exec *x, struct wire_exec *wire, size_t len)
                 fds[count++] = x->group->members;
         limits_credit_oom(b);
         x->oom_kills_before = b->oom_seen;
-        x->begun_ms = loop_now_ms();
+        x->begun_ms = x->started_ms = loop_now_ms();
         x->frozen_before_ms = box_frozen_ms(b);
         x->is_sent = 1;
         box_say_guest(b, WIRE_EXEC, wire, len, fds, count);
@@ -358,7 +359,7 @@ fill(struct exec *x, const struct wire_box_exec *ask, const struct wire_exec *wi
         x->timeout_ms = ask->timeout_ms;
         x->cpu_ms = ask->cpu_ms;
         x->budget = ask->output_bytes;
-        x->started_ms = loop_now_ms();
+        x->begun_ms = x->started_ms = loop_now_ms();
         x->end.exit_code = -1;
         describe(x, wire);
         for (int i = 0; i < 2; i++)
@@ -388,9 +389,11 @@ exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t l
                 channel_open(x, take_channel, CHANNEL_OF_OWNER, ask->flags & BOX_EXEC_LOSSLESS, 0, 0);
         else
                 x->flags |= BOX_EXEC_BACKGROUND;
-        if (b->state >= BOX_ENDING)
-                result = -ECANCELED;
-        else if (b->starting + b->running > EXECS_MAX)
+        if (b->state >= BOX_ENDING) {
+                exec_lost(x, box_word(b));
+                return;
+        }
+        if (b->starting + b->running > EXECS_MAX)
                 result = -EAGAIN;
         else if ((wire->flags & WIRE_EXEC_TTY) == 0)
                 result = open_streams(x);
@@ -422,7 +425,6 @@ exec_started(struct exec *x, int32_t pid, int take_master)
         ahead_want(b);
         x->state = BOX_EXEC_RUNNING;
         x->pid = pid;
-        x->started_ms = loop_now_ms();
         if (take_master >= 0) {
                 int copy = fcntl(take_master, F_DUPFD_CLOEXEC, 3);
 
@@ -505,11 +507,17 @@ exec_finish(struct exec *x)
         exec_prune(b);
 }
 
+static void end_with(struct exec *x, const struct wire_exec_ended *ended);
+
 void
 exec_failed(struct exec *x, const struct wire_exec_failed *failed)
 {
         if (x->state != BOX_EXEC_STARTING)
                 return;
+        if (failed->sys == ECANCELED && x->word != UNDECIDED) {
+                end_with(x, NULL);
+                return;
+        }
         x->box->starting--;
         ahead_want(x->box);
         x->state = BOX_EXEC_FAILED;
@@ -557,7 +565,7 @@ end_with(struct exec *x, const struct wire_exec_ended *ended)
 {
         uint64_t group_us;
 
-        if (x->state != BOX_EXEC_RUNNING)
+        if (x->state != BOX_EXEC_RUNNING && x->state != BOX_EXEC_STARTING)
                 return;
         x->end.denied = (x->flags & BOX_EXEC_QUIET) != 0 ? 0 : wall_denied(x->box, x);         /* before its group is given back */
         x->is_alone = x->group && groups_is_empty(&x->box->groups, x->group);  /* before its time is read: nothing is added to that then */
@@ -566,7 +574,9 @@ end_with(struct exec *x, const struct wire_exec_ended *ended)
         decide(x, ended);
         if (x->end.word == OUTCOME_OOM_KILLED && x->group && !x->is_alone)
                 (void)groups_kill(&x->box->groups, x->group);          /* what the kernel left of it */
-        x->box->running--;
+        x->box->running -= x->state == BOX_EXEC_RUNNING;
+        x->box->starting -= x->state == BOX_EXEC_STARTING;
+        ahead_want(x->box);
         x->state = BOX_EXEC_ENDED;
         x->end.duration_ms = loop_now_ms() - x->started_ms;
         x->end.cpu_ms = (group_us != BOX_NEVER ? group_us : ended ? ended->user_us + ended->system_us : 0) / 1000;
@@ -582,7 +592,8 @@ end_with(struct exec *x, const struct wire_exec_ended *ended)
 void
 exec_ended(struct exec *x, const struct wire_exec_ended *ended)
 {
-        end_with(x, ended);
+        if (x->state == BOX_EXEC_RUNNING)
+                end_with(x, ended);
 }
 
 void
@@ -590,10 +601,7 @@ exec_lost(struct exec *x, uint32_t word)
 {
         if (x->word == UNDECIDED)
                 x->word = word;
-        if (x->state == BOX_EXEC_STARTING)
-                exec_failed(x, &(struct wire_exec_failed){ x->number, ECANCELED, WIRE_STAGE_PREPARE });
-        else
-                end_with(x, NULL);
+        end_with(x, NULL);
 }
 
 void
@@ -604,9 +612,10 @@ exec_kill(struct exec *x, uint32_t word)
         if (!x->is_over && x->word == UNDECIDED)
                 x->word = word;
         if (x->waiting) {
-                exec_failed(x, &(struct wire_exec_failed){ x->number, ECANCELED, WIRE_STAGE_PREPARE });
+                end_with(x, NULL);
                 return;
         }
+        limits_overdue(x);
         if (x->group && x->state == BOX_EXEC_STARTING)         /* said first: what dies before it has begun is not begun again, in a group that may be frozen */
                 box_say_guest(b, WIRE_SIGNAL, &(struct wire_exec_number){ x->number, SIGKILL }, sizeof(struct wire_exec_number), NULL, 0);
         if (x->group)

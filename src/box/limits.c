@@ -71,13 +71,36 @@ look(struct loop_timer *t)
                 (void)loop_timer_set(x->box->loop, t, earlier(earlier(x->deadline_ms, span_ends(x)), cpu), look);
 }
 
+/* Pid 1 was asked, and the kernel; one of them did not answer. What it has said already counts. */
+static void
+look_at_overdue(struct loop_timer *t)
+{
+        struct exec *x = box_holder(t, struct exec, timer);
+        struct box *b = x->box;
+        uint32_t number = x->number;
+
+        box_hear_guest(b);
+        x = exec_find(b, number);
+        if (x && !x->is_over)
+                box_end(b, BOX_GONE_STUCK);
+}
+
+void
+limits_overdue(struct exec *x)
+{
+        if (x->is_over || x->is_overdue)
+                return;
+        x->is_overdue = 1;
+        (void)loop_timer_set(x->box->loop, &x->timer, after(loop_now_ms(), x->box->overdue_ms), look_at_overdue);
+}
+
 void
 limits_watch(struct exec *x)
 {
         unsigned is_used;
         uint64_t due = earlier(earlier(x->deadline_ms, span_ends(x)), next_cpu_look(x, loop_now_ms(), &is_used));
 
-        if (!x->is_over && x->is_sent)
+        if (!x->is_over && x->is_sent && !x->is_overdue)
                 (void)loop_timer_set(x->box->loop, &x->timer, due, look);
 }
 

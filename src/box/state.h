@@ -91,6 +91,7 @@ struct exec {
         uint64_t lingers;              /* since when, as a count; 0: not */
         uint64_t kept_bytes;           /* of its logs, once it is over */
         unsigned is_sent : 1, is_over : 1, is_tree : 1;
+        unsigned is_overdue : 1;       /* killed, and its end is waited for no longer than a moment */
         unsigned is_alone : 1;         /* it has ended, and nothing of it runs any more: nobody else holds its pipes */
         void *waiting;                 /* while there is no box yet, or it is frozen: the message for pid 1 */
         size_t waiting_len;
@@ -139,6 +140,7 @@ struct box {
         struct loop_timer deadline, floor, late, deaf;
         struct ahead ahead;
         uint64_t spare_idle_ms;        /* a spare waits so long after the last exec; 0: there is never one */
+        uint64_t overdue_ms;           /* an exec that was killed may take so long to end */
         int listening;
         int floors[FLOORS_MAX];
         size_t floor_count;
@@ -156,6 +158,8 @@ struct box {
 /* -- box.c: the whole --------------------------------------------------------------------------------------------- */
 void box_end(struct box *b, enum box_gone cause);              /* begins the end; the first cause counts */
 void box_say_guest(struct box *b, uint16_t kind, const void *body, size_t len, const int *fds, size_t fd_count); /* `fds` stay the caller's */
+uint32_t box_word(const struct box *b);                        /* how an exec ends that the end of the box takes along */
+void box_hear_guest(struct box *b);                            /* all that pid 1 has said so far; execs may be gone after */
 void box_check_over(struct box *b);                            /* may the process end? */
 
 /* -- exec.c: the table and the course of one exec ------------------------------------------------------------------ */
@@ -175,6 +179,7 @@ void exec_prune(struct box *b);
 uint64_t box_frozen_ms(const struct box *b);                   /* in all, until now */
 
 /* -- limits.c ------------------------------------------------------------------------------------------------------ */
+void limits_overdue(struct exec *x);                           /* it was killed: if it does not end, the box does */
 void limits_watch(struct exec *x);                             /* sets the exec's timer anew */
 void limits_deadline(struct box *b, uint64_t deadline_ms);
 void limits_floor(struct box *b);                              /* begins to look while something runs */

@@ -391,7 +391,8 @@ void
 sandbox_box_gone(struct sandbox *s, const struct wire_box_gone *gone)
 {
         static const char *const causes[] = { [BOX_GONE_STOPPED] = "stopped", [BOX_GONE_DEADLINE] = "deadline", [BOX_GONE_OOM] = "oom",
-                                              [BOX_GONE_POLICY] = "policy", [BOX_GONE_DIED] = "lost", [BOX_GONE_MAKE_FAILED] = "lost" };
+                                              [BOX_GONE_POLICY] = "policy", [BOX_GONE_DIED] = "lost", [BOX_GONE_MAKE_FAILED] = "lost",
+                                              [BOX_GONE_STUCK] = "stuck" };
         struct error e;
 
         if (s->state == SANDBOX_STOPPING) {

@@ -110,6 +110,7 @@ be_box(const struct spawner *s, const struct wire_message *m, const struct begin
         start.floors = floors;
         start.protocol = test_number("CARREL_TEST_BOX_PROTOCOL", BOX_PROTOCOL);
         start.spare_idle_ms = test_number("CARREL_TEST_SPARE_IDLE_MS", BOX_SPARE_IDLE_MS);
+        start.overdue_ms = test_number("CARREL_TEST_OVERDUE_MS", BOX_OVERDUE_MS);
         start.has_no_groups = test_number("CARREL_TEST_BOX_GROUPS", 1) == 0;
         if (keep_only(fds, count) < 0)
                 _exit(EXIT_BROKEN);

@@ -96,7 +96,8 @@ struct wire_box_listed {
 struct wire_box_deadline { uint64_t deadline_ms; };
 
 /* WIRE_BOX_GONE: the box has ended and its process ends after this. */
-enum box_gone { BOX_GONE_STOPPED = 1, BOX_GONE_DEADLINE, BOX_GONE_OOM, BOX_GONE_POLICY, BOX_GONE_DIED, BOX_GONE_MAKE_FAILED };
+enum box_gone { BOX_GONE_STOPPED = 1, BOX_GONE_DEADLINE, BOX_GONE_OOM, BOX_GONE_POLICY, BOX_GONE_DIED, BOX_GONE_MAKE_FAILED,
+                BOX_GONE_STUCK /* an exec was killed and did not end */ };
 struct wire_box_gone { uint32_t cause; struct wire_failed failed /* MAKE_FAILED */; uint32_t pad; uint64_t cpu_ns, oom_kills; };
 
 /* WIRE_BOX_USAGE (no body, protocol 2), answered by: */

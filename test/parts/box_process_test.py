@@ -634,6 +634,48 @@ def older(bench_of):
         check("without groups nothing freezes, and it is said", box.keeper.freeze(1) == 95)
 
 
+def pid_1(keeper):
+    """Its number outside, and the exec that showed it."""
+    word = mark()
+    c = keeper.exec(["sleep", word])
+    c.until(lambda: c.started)
+    sleeper = until("it sleeps", lambda: running(word))[0]
+    with open("/proc/%d/stat" % sleeper, encoding="ascii", errors="replace") as f:
+        return int(f.read().rsplit(")", 1)[1].split()[1]), c
+
+
+def stuck(bench_of):
+    """Pid 1 is stopped from outside, which nobody inside can do: what its box makes of one that does not answer (P23)."""
+    with bench_of({"CARREL_TEST_OVERDUE_MS": "700"}, LAYERS_BUILD) as bench:
+        box = bench.begin()
+        first, other = pid_1(box.keeper)
+        os.kill(first, signal.SIGSTOP)
+        begun = boot_ms()
+        c = box.keeper.exec(["true"])
+        until("a while passes", lambda: boot_ms() > begun + 300)
+        os.kill(first, signal.SIGCONT)
+        c.wait()
+        box.keeper.until(lambda: c.started[0] in box.keeper.finished)
+        told = box.keeper.finished[c.started[0]]
+        check("a start that took long is part of the command's time", c.end["word"] == "exited" and c.end["duration_ms"] >= 300 and
+              begun <= told["started_ms"] <= begun + 300, c.end, told, begun)
+        os.kill(first, signal.SIGSTOP)
+        c = box.keeper.exec(["true"], timeout_ms=100).wait()
+        other.wait()
+        box.keeper.until(lambda: box.keeper.gone)
+        check("an exec that does not end although it was killed ends its box, in its own word, and the others are lost",
+              (c.failed, c.end["word"], other.end["word"], box.keeper.gone["cause"]) == (None, "timed_out", "lost", "stuck") and dead(first), vars(c), other.end, box.keeper.gone)
+        box = bench.begin()
+        first, other = pid_1(box.keeper)
+        os.kill(first, signal.SIGSTOP)
+        c = box.keeper.exec(["true"])
+        gone = box.keeper.stop()
+        c.wait()
+        other.wait()
+        check("an exec that had not begun when its box was stopped ends as killed", (c.failed, c.end["word"], other.end["word"], gone["cause"]) ==
+              (None, "killed", "killed", "stopped"), vars(c), other.end, gone)
+
+
 def main():
     only = sys.argv[1:]
     for test in (begin_and_end, round_trip, grandchildren, many_at_once, floods, stdin, terminal, kills, attaching, keepers, death, deadlines, freezing, spares, posture, storage,
@@ -644,6 +686,8 @@ def main():
             test(bench)
     if not only or "spares_go" in only:
         spares_go(lambda env, build: Bench(env, build))
+    if not only or "stuck" in only:
+        stuck(lambda env, build: Bench(env, build))
     if not only or "older" in only:
         older(lambda env, build: Bench(env, build))
     box_rig.end()

@@ -24,7 +24,7 @@ KINDS = ("MAKE KILL SPAWNED MAKE_FAILED BOX_ENDED EXEC SIGNAL RESIZE KILL_TREE C
          "READY STARTED FINISHED GONE USAGE USED").split()
 KIND = {name: number for number, name in enumerate(KINDS, 1)}       # short names of the kinds up to wire/call.h
 assert len(KINDS) + 1 == wire.KIND["CALL"], "src/wire/message.h has other kinds"
-CAUSES = "- stopped deadline oom policy died make_failed".split()
+CAUSES = "- stopped deadline oom policy died make_failed stuck".split()
 STATES = "- starting running ended failed".split()
 BACKGROUND, LOSSLESS, NO_STDIN, QUIET, KILL_REST = 1, 2, 4, 8, 16
 TTY = 1
