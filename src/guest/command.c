@@ -2,22 +2,27 @@
  * guest/command.c - one command, from a message to a running process.
  *
  * Room: guest (program). Touches: processes, fd.
- * Theory: the child shares our memory until it executes (CLONE_VM | CLONE_VFORK), so no page is copied and a failure is
- * told by a variable. It closes everything but 0, 1, 2 before it looks at the working directory, so that no name like
- * /proc/self/fd/3 can lead anywhere (A03), and gives the payload fresh signals, mask, umask and niceness (C16).
+ * Theory: until it executes the child has the payload's uid, and whoever has that can stop it. So nobody waits in the kernel for it to execute, as
+ * vfork(2) does: a descriptor that executing closes says when to look. To copy no page, the child shares our memory all the same, on a stack and
+ * with an errno (thread area) of its own; where that is not possible, or somebody else does so already, it is a fork. It closes everything but 0, 1, 2
+ * before it looks at the working directory, so that no name like /proc/self/fd/3 can lead anywhere (A03), and gives the payload fresh signals, mask,
+ * umask and niceness (C16).
  */
 #include "guest/command.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/personality.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -26,12 +31,30 @@
 #endif
 
 enum { STACK_LEN = 64 * 1024, STACK_USUAL = 8 << 20, PATH_ROOM = 4096, FD_LAST = 4096, FLAGS_KNOWN = WIRE_EXEC_TREE * 2 - 1 };
+enum { USUAL_MS = 5 };                 /* a command has executed by then, as a rule */
 
-/* Written by the child, read by us once it has executed or gone. */
-struct attempt {
+/* A thread area holds errno, and the words that the compiler and the C library look for at its own address. */
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1         /* clang says it in its own way */
+#endif
+#endif
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(__SANITIZE_ADDRESS__)
+#define CAN_SHARE 1
+#else
+#define CAN_SHARE 0                    /* a sanitizer keeps more there than we could give it */
+#endif
+
+struct thread_area {
+        _Alignas(64) unsigned char below[4096];
+        void *own[3];                  /* 0 and 2: its address */
+        unsigned char above[4096];
+};
+
+struct sharing {                       /* what a child that shares our memory works on */
         const struct command *command;
-        volatile int sys;
-        volatile enum wire_exec_stage stage;
+        struct command_attempt *attempt;
+        int report;
 };
 
 int
@@ -242,37 +265,137 @@ command_dress(const struct command *c, int keep)
         return 0;
 }
 
-static int
-child(void *argument)
+/* Comes back only where it could not be executed, with the reason in *ret. `report`, -1: none, is closed by executing. */
+static void
+become(const struct command *c, struct command_attempt *ret, int *report)
 {
-        struct attempt *a = argument;
+        ret->stage = WIRE_STAGE_PREPARE;
+        ret->sys = -command_prepare(c, *report);
+        if (ret->sys != 0)
+                return;
+        if (*report > COMMAND_KEPT)
+                *report = COMMAND_KEPT;
+        if (*report >= 0 && fcntl(*report, F_SETFD, FD_CLOEXEC) < 0) {
+                ret->sys = errno;
+                return;
+        }
+        ret->stage = WIRE_STAGE_DIRECTORY;
+        ret->sys = -command_enter(c->cwd);
+        if (ret->sys != 0)
+                return;
+        ret->stage = WIRE_STAGE_LOOKUP;
+        ret->sys = -command_execute(c);
+}
 
-        a->stage = WIRE_STAGE_PREPARE;
-        a->sys = -command_prepare(a->command, -1);
-        if (a->sys == 0) {
-                a->stage = WIRE_STAGE_DIRECTORY;
-                a->sys = -command_enter(a->command->cwd);
-        }
-        if (a->sys == 0) {
-                a->stage = WIRE_STAGE_LOOKUP;
-                a->sys = -command_execute(a->command);
-        }
+static int
+share(void *argument)
+{
+        const struct sharing *s = argument;
+        int report = s->report;
+
+        become(s->command, s->attempt, &report);
         _exit(127);
+}
+
+static int
+open_report(int pair[2], const struct command *c)
+{
+        if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
+                return -errno;
+        if ((c->head.skip_resets & WIRE_RESET_SIGNALS) == 0)
+                command_freshen();
+        return 0;
+}
+
+static pid_t
+close_report(int pair[2], pid_t pid, int *ret_report)
+{
+        (void)close(pair[1]);
+        if (pid < 0)
+                (void)close(pair[0]);
+        else
+                *ret_report = pair[0];
+        return pid;
+}
+
+pid_t
+command_share(const struct command *c, struct command_attempt *ret, int *ret_report)
+{
+        static _Alignas(16) char stack[STACK_LEN];
+        static struct thread_area area;
+        static struct sharing s;
+        int pair[2], result = CAN_SHARE ? open_report(pair, c) : -ENOTSUP;
+        pid_t pid;
+
+        if (result < 0)
+                return result;
+        area.own[0] = area.own[2] = area.own;
+        *ret = (struct command_attempt){ 0, WIRE_STAGE_SPAWN };
+        s = (struct sharing){ c, ret, pair[1] };
+        pid = clone(share, stack + sizeof stack, CLONE_VM | CLONE_SETTLS | SIGCHLD, &s, NULL, area.own);
+        return close_report(pair, pid < 0 ? -errno : pid, ret_report);
+}
+
+pid_t
+command_fork(const struct command *c, int *ret_report)
+{
+        struct command_attempt a = { 0, WIRE_STAGE_SPAWN };
+        int pair[2], report, result = open_report(pair, c);
+        pid_t pid;
+
+        if (result < 0)
+                return result;
+        pid = fork();
+        if (pid == 0) {
+                report = pair[1];
+                become(c, &a, &report);
+                (void)!write(report, &a, sizeof a);
+                _exit(127);
+        }
+        return close_report(pair, pid < 0 ? -errno : pid, ret_report);
+}
+
+/* It has executed or gone when nobody holds the other end any more. A stop that came before is found waiting. */
+static void
+wait_awake(pid_t pid, int report)
+{
+        struct pollfd fds[2] = { { report, POLLIN, 0 }, { -1, POLLIN, 0 } };
+        struct signalfd_siginfo drained;
+        siginfo_t info = { .si_pid = 0 };
+        sigset_t child;
+
+        if (poll(fds, 1, USUAL_MS) != 0)
+                return;
+        (void)sigemptyset(&child);
+        (void)sigaddset(&child, SIGCHLD);
+        fds[1].fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+        while (fds[0].revents == 0) {
+                if (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == pid)
+                        (void)kill(pid, SIGCONT);
+                info.si_pid = 0;
+                if (poll(fds, 2, fds[1].fd < 0 ? USUAL_MS : -1) < 0)
+                        break;
+                if (fds[1].revents != 0)
+                        (void)!read(fds[1].fd, &drained, sizeof drained);
+        }
+        if (fds[1].fd >= 0)
+                (void)close(fds[1].fd);
 }
 
 pid_t
 command_start(const struct command *c, enum wire_exec_stage *ret_stage)
 {
-        static _Alignas(16) char stack[STACK_LEN];
-        struct attempt a = { c, 0, WIRE_STAGE_SPAWN };
-        pid_t pid;
+        struct command_attempt a = { 0, WIRE_STAGE_SPAWN };
+        int report = -1;
+        pid_t pid = command_share(c, &a, &report);
 
-        if ((c->head.skip_resets & WIRE_RESET_SIGNALS) == 0)
-                command_freshen();
-        pid = clone(child, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &a);
-
-        *ret_stage = a.stage;
-        if (pid < 0)
-                return -errno;
-        return a.sys != 0 ? -a.sys : pid;
+        if (pid == -ENOTSUP)
+                pid = command_fork(c, &report);
+        if (pid > 0) {
+                wait_awake(pid, report);
+                (void)!read(report, &a, sizeof a);     /* of a fork: it says why */
+                (void)close(report);
+        }
+        *ret_stage = (enum wire_exec_stage)a.stage;
+        return pid > 0 && a.sys != 0 ? -a.sys : pid;
 }

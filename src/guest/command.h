@@ -22,9 +22,28 @@ struct command {
 /* Takes a message apart into `ret`; strings stay in `body`, pointers go to `pointers` (room entries). 0 or -EPROTO / -E2BIG. */
 int command_read(const struct wire_message *m, char *body, char **pointers, size_t room, struct command *ret);
 
+/* -- two ways to start it, each in a session of its own; only in a process that no payload can trace ------------------- */
+
 /*
- * Starts it in a session of its own. The pid, or a negative errno with the stage that failed. Only in a process that no payload can
- * trace: the child shares its memory until it executes.
+ * Both wait for nobody, and give the pid, or -errno. `ret_report`, which does not block and is the caller's, says what comes of it: its end, when the
+ * program was executed or the child has gone before; or first, by command_fork() alone, a struct command_attempt, when it could not be executed.
+ */
+struct command_attempt {
+        volatile int sys;          /* why not, 0: nothing is wrong so far */
+        volatile uint32_t stage;   /* enum wire_exec_stage */
+};
+
+pid_t command_fork(const struct command *c, int *ret_report);
+
+/*
+ * The quicker one: the child shares our memory until it executes, so that no page is copied. Until the report ends, `c` and its strings stay as they are,
+ * and no other child is shared with; then `ret` says what it came to. -ENOTSUP where that cannot be done.
+ */
+pid_t command_share(const struct command *c, struct command_attempt *ret, int *ret_report);
+
+/*
+ * As the second, and waits for it, and wakes it when it was stopped before it had executed. The pid, or a negative errno with the stage that failed. In a
+ * process that has no other child, and in which SIGCHLD is blocked.
  */
 pid_t command_start(const struct command *c, enum wire_exec_stage *ret_stage);
 

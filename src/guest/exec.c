@@ -6,9 +6,12 @@
  *     free --start--> starting --its pid is known--> running --it ended--> over --told, and no reaper left--> free
  *                        \--it did not start--> over
  *
- * Who is our child: the command itself; or a reaper above it (WIRE_EXEC_TREE); or a function of ours (WIRE_EXEC_BUILTIN). The first is
- * known to have started when command_start() returns, the others report. The command may also be the spare (guest/spare.h), which is known to
+ * Who is our child: the command itself; or a reaper above it (WIRE_EXEC_TREE); or a function of ours (WIRE_EXEC_BUILTIN). That the first has
+ * started is known by a descriptor that executing closes, the others report. The command may also be the spare (guest/spare.h), which is known to
  * have started by its socket. What a child says is always heard before its end.
+ *
+ * P9: nobody is waited for. All of them have the payload's uid: what is ours (a reaper, a function, a command that has not executed yet) is continued
+ * whenever it was stopped, and a command that is killed before it has begun is killed by its pid, wherever it has come to.
  */
 #include "guest/exec.h"
 
@@ -26,9 +29,13 @@
 #include "guest/reaper.h"
 #include "guest/terminal.h"
 
-enum { STDIO = 3, SIGNAL_LAST = 64 };
+enum { STDIO = 3, SIGNAL_LAST = 64, REAPS_AT_ONCE = 256, POINTERS = 2 * COMMAND_STRINGS_MAX };
 
-static char *pointers[2 * COMMAND_STRINGS_MAX];
+/* Where messages come in. The first is not touched while a child that starts reads its words there, and then there is the second. */
+static struct desk {
+        _Alignas(4096) char body[WIRE_BODY_MAX];
+        char *pointers[POINTERS];
+} desks[2];
 
 void
 execs_init(struct execs *x, int control, unsigned held_max)
@@ -101,6 +108,16 @@ note_ended(struct execs *x, struct exec *e, const struct wire_exec_ended *ended)
 }
 
 static void
+drop_start(struct execs *x, struct exec *e)
+{
+        if (e->start < 0)
+                return;
+        (void)close(e->start);
+        e->start = -1;
+        x->starts--;
+}
+
+static void
 drop_terminal(struct execs *x, struct exec *e)
 {
         if (e->master < 0)
@@ -137,7 +154,7 @@ tell_row(struct execs *x, struct exec *e)
         if (e->is_last)
                 x->is_ending = 1;
         if (e->child == 0)
-                *e = (struct exec){ .state = EXEC_FREE, .master = -1 };
+                *e = (struct exec){ .state = EXEC_FREE, .master = -1, .start = -1 };
         return told;
 }
 
@@ -187,7 +204,7 @@ take_fds(struct execs *x, struct exec *e, struct command *c, const struct wire_m
         }
         if ((c->head.flags & WIRE_EXEC_BUILTIN) != 0)
                 return -EPROTO;
-        if (x->held >= x->held_max)
+        if (x->held + x->starts >= x->held_max)
                 return -EMFILE;
         result = terminal_open(c->head.rows, c->head.columns, &e->master, &c->stdio[0]);
         if (result < 0)
@@ -232,8 +249,27 @@ start_function(const struct command *c, int pipe)
         return pid < 0 ? -errno : pid;
 }
 
+/* One start has descriptors of its own (guest/guest.c), more of them share with terminals. */
+static pid_t
+start_command(struct execs *x, struct exec *e, const struct command *c)
+{
+        pid_t pid = -ENOTSUP;
+
+        if (x->starts > 0 && x->held + x->starts >= x->held_max)
+                return -EAGAIN;
+        if (!x->sharing && c->argv == desks[0].pointers) {
+                x->shared = *c;
+                pid = command_share(&x->shared, &x->attempt, &e->start);
+                x->sharing = pid > 0 ? e : NULL;
+        }
+        if (pid == -ENOTSUP)
+                pid = command_fork(c, &e->start);
+        x->starts += pid > 0;
+        return pid;
+}
+
 static int
-start(struct execs *x, struct exec *e, const struct command *c, enum wire_exec_stage *ret_stage)
+start(struct execs *x, struct exec *e, const struct command *c)
 {
         int is_apart = (c->head.flags & (WIRE_EXEC_BUILTIN | WIRE_EXEC_TREE)) != 0;
         int result = is_apart ? open_reports(x) : 0;
@@ -246,13 +282,11 @@ start(struct execs *x, struct exec *e, const struct command *c, enum wire_exec_s
         if ((c->head.flags & WIRE_EXEC_BUILTIN) != 0)
                 pid = start_function(c, x->reports[1]);
         else
-                pid = is_apart ? reaper_start(c, x->reports[1]) : command_start(c, ret_stage);
+                pid = is_apart ? reaper_start(c, x->reports[1]) : start_command(x, e, c);
         if (pid < 0)
                 return pid;
         e->child = pid;
         e->has_reaper = is_apart && (c->head.flags & WIRE_EXEC_BUILTIN) == 0;
-        if (!is_apart)
-                note_started(x, e, pid);
         return 0;
 }
 
@@ -274,13 +308,12 @@ static void
 start_again(struct execs *x, struct exec *e)
 {
         struct command c = { .group = -1 };
-        enum wire_exec_stage stage = WIRE_STAGE_SPAWN;
-        int result = spare_again(&x->spare, pointers, sizeof pointers / sizeof *pointers, &c);
+        int result = spare_again(&x->spare, desks[1].pointers, POINTERS, &c);
 
         if (result == 0)
-                result = start(x, e, &c, &stage);
+                result = start(x, e, &c);
         if (result < 0)
-                note_failed(x, e, -result, stage);
+                note_failed(x, e, -result, WIRE_STAGE_SPAWN);
 }
 
 static void
@@ -322,7 +355,7 @@ execs_resume(struct execs *x)
 void
 execs_spare(struct execs *x, const struct wire_message *m, const struct wire_spare *wanted)
 {
-        if (wanted->number == 0 || m->fd_count != 1 || x->has_no_spare) {
+        if (wanted->number == 0 || m->fd_count != 1 || x->has_no_spare || x->sharing) {        /* it would have a copy of what is being started */
                 spare_drop(&x->spare);
                 return;
         }
@@ -337,12 +370,19 @@ refuse(struct execs *x, uint32_t number, int sys)
         x->has_refusal = 1;
 }
 
+char *
+execs_body(const struct execs *x)
+{
+        return desks[x->sharing != NULL].body;
+}
+
 void
 execs_start(struct execs *x, struct wire_message *m, char *body)
 {
+        char **pointers = desks[body != desks[0].body].pointers;
         struct command c = { .group = -1 };
         enum wire_exec_stage stage = WIRE_STAGE_SPAWN;
-        int result = command_read(m, body, pointers, sizeof pointers / sizeof *pointers, &c);
+        int result = command_read(m, body, pointers, POINTERS, &c);
         int is_new = c.head.exec != 0 && !find(x, c.head.exec), is_passed;
         struct exec *e = is_new ? take_row(x) : NULL;
 
@@ -351,7 +391,8 @@ execs_start(struct execs *x, struct wire_message *m, char *body)
                 explicit_bzero(body, m->len);
                 return;
         }
-        *e = (struct exec){ .number = c.head.exec, .state = EXEC_STARTING, .master = -1, .is_last = (c.head.flags & WIRE_EXEC_LAST) != 0 };
+        *e = (struct exec){ .number = c.head.exec, .state = EXEC_STARTING, .master = -1, .start = -1, .is_last = (c.head.flags & WIRE_EXEC_LAST) != 0,
+                            .is_function = (c.head.flags & WIRE_EXEC_BUILTIN) != 0 };
         c.stdio[0] = -1;
         if (result == 0) {
                 stage = WIRE_STAGE_TERMINAL;
@@ -360,13 +401,38 @@ execs_start(struct execs *x, struct wire_message *m, char *body)
         is_passed = result == 0 && spare_serves(&x->spare, &c) && start_spare(x, e, &c, m, body) == 0;
         if (result == 0 && !is_passed) {
                 stage = WIRE_STAGE_SPAWN;
-                result = start(x, e, &c, &stage);
+                result = start(x, e, &c);
         }
         if (e->master >= 0 && !is_passed)
                 (void)close(c.stdio[0]);
         if (result < 0)
                 note_failed(x, e, -result, stage);
-        explicit_bzero(body, m->len);          /* an environment may hold secrets, and the next fork would copy them */
+        if (x->sharing == e)
+                x->shared_len = m->len;        /* wiped when it has started */
+        else
+                explicit_bzero(body, m->len);  /* an environment may hold secrets, and the next fork would copy them */
+}
+
+/* A command that was killed before it had begun ends as killed, like one that was killed at its first instruction: anybody inside can do both. */
+static void
+hear_start(struct execs *x, struct exec *e)
+{
+        struct command_attempt a = { .sys = 0 };
+
+        if (e->start < 0 || (read(e->start, &a, sizeof a) < 0 && (errno == EAGAIN || errno == EINTR)))
+                return;
+        drop_start(x, e);
+        if (x->sharing == e) {
+                a = x->attempt;
+                explicit_bzero(desks[0].body, x->shared_len);
+                x->sharing = NULL;
+        }
+        if (e->state != EXEC_STARTING)
+                return;
+        if (a.sys != 0)
+                note_failed(x, e, a.sys, (enum wire_exec_stage)a.stage);
+        else
+                note_started(x, e, e->child);
 }
 
 /* -- while it runs -------------------------------------------------------------------------------------------- */
@@ -376,12 +442,16 @@ execs_signal(struct execs *x, uint32_t exec, int number)
 {
         struct exec *e = find(x, exec);
 
+        if (e)
+                hear_start(x, e);
         if (!e || number < 1 || number > SIGNAL_LAST)
                 return;
         if (e->state == EXEC_RUNNING)
                 (void)kill(-e->pid, number);
         else if (e->state == EXEC_STARTING)
                 e->signals |= UINT64_C(1) << (number - 1);
+        if (e->state == EXEC_STARTING && number == SIGKILL && e->child > 0 && !e->has_reaper)
+                (void)kill(e->child, SIGKILL);         /* it may be on its way to its group, or held up for long where it executes */
 }
 
 void
@@ -395,6 +465,30 @@ execs_resize(struct execs *x, const struct wire_exec_size *size)
 }
 
 /* -- endings -------------------------------------------------------------------------------------------------- */
+
+size_t
+execs_poll(const struct execs *x, struct pollfd *fds)
+{
+        size_t count = 0;
+
+        for (size_t i = 0; i < x->used && count < x->starts; i++)
+                if (x->rows[i].state != EXEC_FREE && x->rows[i].start >= 0)
+                        fds[count++] = (struct pollfd){ x->rows[i].start, POLLIN, 0 };
+        return count;
+}
+
+void
+execs_hear_starts(struct execs *x, const struct pollfd *fds, size_t count)
+{
+        for (size_t i = 0; i < x->used && count > 0; i++) {
+                if (x->rows[i].state == EXEC_FREE || x->rows[i].start != fds->fd)
+                        continue;
+                if (fds->revents != 0)
+                        hear_start(x, &x->rows[i]);
+                fds++;
+                count--;
+        }
+}
 
 void
 execs_hear(struct execs *x)
@@ -426,11 +520,13 @@ note_child(struct execs *x, struct exec *e, int status, const struct rusage *usa
         e->child = 0;
         e->is_dying = 0;
         if (e->has_reaper && !(WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
+                ended.code = CLD_KILLED;       /* whatever became of the reaper, its command is killed now */
+                ended.status = SIGKILL;
                 x->has_strays = 1;             /* somebody killed it, and its tree is ours now */
                 x->stray_passes = x->stray_finds = 0;
                 x->due_ms = 0;
         }
-        if (e->state == EXEC_STARTING && e->has_reaper && WIFSIGNALED(status)) {
+        if (e->state == EXEC_STARTING && ended.code != CLD_EXITED) {
                 e->signals = 0;                /* whoever has that number now, it is not meant */
                 note_started(x, e, child);     /* `kill -9 -1` may be quicker than the report that it runs: what may have begun did not fail to */
         } else if (e->state == EXEC_STARTING)
@@ -439,25 +535,56 @@ note_child(struct execs *x, struct exec *e, int status, const struct rusage *usa
         x->has_news = 1;                       /* the row can go */
 }
 
-void
+static int
+is_stopped(idtype_t which, pid_t child, int options)
+{
+        siginfo_t info = { .si_pid = 0 };
+
+        return waitid(which, (id_t)child, &info, WSTOPPED | WNOHANG | options) == 0 && info.si_pid > 0;
+}
+
+/*
+ * Each stop is told once. Commands stay as whoever stopped them left them. Bounded, because somebody may stop them faster than we look: ours are
+ * looked at one by one, so that none is behind those.
+ */
+static void
+wake(const struct execs *x)
+{
+        if (!is_stopped(P_ALL, 0, WNOWAIT))
+                return;
+        for (size_t i = 0; i < x->used; i++) {
+                const struct exec *e = &x->rows[i];
+
+                if (e->state != EXEC_FREE && e->child > 0 && (e->has_reaper || e->is_function || e->state == EXEC_STARTING) && is_stopped(P_PID, e->child, 0))
+                        (void)kill(e->child, SIGCONT);
+        }
+        for (size_t i = 0; i < x->used && is_stopped(P_ALL, 0, 0); i++)
+                continue;
+}
+
+int
 execs_reap(struct execs *x)
 {
         struct rusage usage;
         siginfo_t info = { .si_pid = 0 };
-        int status;
+        int status, left = REAPS_AT_ONCE;
 
         /* Looked at first: while it is not taken in, nobody else has its number. */
-        while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid > 0) {
+        while (left > 0 && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid > 0) {
                 struct exec *e = find_child(x, info.si_pid);
 
-                if (e)
+                if (e) {
                         execs_hear(x);         /* what it told before it ended; a spare may have another follow it */
+                        hear_start(x, e);
+                }
                 if (wait4(info.si_pid, &status, WNOHANG, &usage) != info.si_pid)
-                        return;
+                        break;
                 e = e ? find_child(x, info.si_pid) : NULL;
                 if (e)
                         note_child(x, e, status, &usage);
                 info.si_pid = 0;
+                left--;
         }
-        spare_wake(&x->spare);
+        wake(x);
+        return left == 0;
 }

@@ -7,6 +7,7 @@
 #ifndef CARREL_GUEST_EXEC_H
 #define CARREL_GUEST_EXEC_H
 
+#include <poll.h>
 #include <sys/resource.h>
 
 #include "guest/command.h"
@@ -24,7 +25,8 @@ struct exec {
         uint8_t tells_start, tells_failure, tells_end;     /* what the control socket has not taken yet */
         pid_t pid;                     /* of the command, 0 while it is not known */
         pid_t child;                   /* ours: the command, its reaper or the function; 0 once it was reaped */
-        uint8_t has_reaper;
+        uint8_t has_reaper, is_function;
+        int start;                     /* says what comes of its start (command_fork()), -1: something else does, or it is known */
         int master;                    /* of its terminal, -1 if none */
         unsigned passes;               /* of killing so far */
         unsigned alone;                /* of those: frozen, and nothing lived below its reaper */
@@ -44,6 +46,11 @@ struct execs {
         unsigned stray_passes, stray_finds;    /* so far; of those: nothing was found although everything stood still */
         uint64_t due_ms;               /* boot clock: no pass of killing before that */
         unsigned held, held_max;       /* descriptors kept for terminals, and how many may be */
+        unsigned starts;               /* descriptors kept for those that start */
+        struct exec *sharing;          /* its child reads its words in our memory (command_share()); NULL: nobody's does */
+        struct command shared;
+        struct command_attempt attempt;
+        size_t shared_len;
         unsigned has_no_spare;         /* there are too few descriptors for one */
         struct spare spare;
         int has_lost;                  /* the spare went before the command had begun, and another has to follow it */
@@ -54,7 +61,10 @@ struct execs {
 /* `x` is zeroed and the only one of its process; `control` must not block; no more than `held_max` terminals are kept at a time. */
 void execs_init(struct execs *x, int control, unsigned held_max);
 
-/* Takes a WIRE_EXEC: its strings in `body`, which is wiped. Descriptors it needs longer are taken out of the message. */
+/* Where the next message is to be received: WIRE_BODY_MAX bytes. */
+char *execs_body(const struct execs *x);
+
+/* Takes a WIRE_EXEC: its strings in `body`, which came from there, and is wiped as soon as it is not needed. Descriptors it needs longer are taken out of the message. */
 void execs_start(struct execs *x, struct wire_message *m, char *body);
 
 /* Takes a WIRE_SPARE: makes one ready, or lets it go. */
@@ -64,9 +74,13 @@ void execs_signal(struct execs *x, uint32_t exec, int number);
 void execs_resize(struct execs *x, const struct wire_exec_size *size);
 void execs_kill_tree(struct execs *x, uint32_t exec);
 
-/* Takes in reports, and ended children. */
+/* Takes in reports; and children that ended or were stopped: 1 where there may be more of them than were looked at. */
 void execs_hear(struct execs *x);
-void execs_reap(struct execs *x);
+int execs_reap(struct execs *x);
+
+/* Those that start: at most EXEC_MAX descriptors to wait for, and what became of them. Nothing else is called between. */
+size_t execs_poll(const struct execs *x, struct pollfd *fds);
+void execs_hear_starts(struct execs *x, const struct pollfd *fds, size_t count);
 
 /* Starts again what a spare did not come to; after everything that was asked has been heard, because it may have been killed meanwhile. */
 void execs_resume(struct execs *x);

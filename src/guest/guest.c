@@ -27,16 +27,17 @@
 #include "guest/listen.h"
 
 enum { CONTROL, SIGNALS, REPORTS, SPARE, FIRST_CONNECT };
-enum { BROKEN = 125, MESSAGES_AT_ONCE = 64, FDS_OURS = 12 /* and what one message brings */, SHARE = 4, FDS_PLENTY = 64 };
+enum { BROKEN = 125, MESSAGES_AT_ONCE = 64, FDS_OURS = 14 /* and what one message brings, and one start */, SHARE = 4, FDS_PLENTY = 64 };
 
 struct guest {
         int control, signals;
+        int has_more;                  /* children may have ended whom nobody took in, and no signal will say so */
+        size_t connecting, starting;   /* so many of each were waited for */
         struct execs execs;
         struct connects connects;
         struct listens listens;
 };
 
-static _Alignas(8) char body[WIRE_BODY_MAX];
 static struct guest guest;             /* touched as far as it is used */
 
 static _Noreturn void
@@ -46,7 +47,7 @@ end(int status)
 }
 
 static void
-serve_message(struct guest *g, struct wire_message *m)
+serve_message(struct guest *g, struct wire_message *m, char *body)
 {
         const struct wire_exec_number *number = (const void *)body;
 
@@ -101,14 +102,15 @@ hear_control(struct guest *g)
 {
         for (int i = 0; i < MESSAGES_AT_ONCE && !is_refusing(g); i++) {
                 struct wire_message m;
-                int got = wire_receive(g->control, 0, &m, body, sizeof body);
+                char *body = execs_body(&g->execs);
+                int got = wire_receive(g->control, 0, &m, body, WIRE_BODY_MAX);
 
                 if (got == -EAGAIN)
                         return;
                 if (got <= 0)
                         end(0);
                 execs_hear(&g->execs);         /* a signal finds the pid that was reported before it */
-                serve_message(g, &m);
+                serve_message(g, &m, body);
                 wire_message_close(&m);
                 tell(g);
         }
@@ -121,7 +123,7 @@ hear_signals(struct guest *g)
 
         while (read(g->signals, &drained, sizeof drained) > 0)
                 continue;
-        execs_reap(&g->execs);
+        g->has_more = execs_reap(&g->execs);
 }
 
 static int
@@ -144,14 +146,14 @@ wait_for(struct guest *g, struct pollfd *fds, int timeout_ms)
 {
         short in = is_refusing(g) ? 0 : POLLIN;
         short out = g->execs.has_news || connects_has_news(&g->connects) || is_refusing(g) ? POLLOUT : 0;
-        size_t count;
 
         fds[CONTROL] = (struct pollfd){ g->control, (short)(in | out), 0 };
         fds[SIGNALS] = (struct pollfd){ g->signals, POLLIN, 0 };
         fds[REPORTS] = (struct pollfd){ g->execs.reports[0], POLLIN, 0 };
         fds[SPARE] = (struct pollfd){ g->execs.spare.socket, POLLIN, 0 };
-        count = connects_poll(&g->connects, fds + FIRST_CONNECT, &timeout_ms);
-        if (poll(fds, FIRST_CONNECT + count, clock_slice_ms(timeout_ms)) < 0 && errno != EINTR)
+        g->connecting = connects_poll(&g->connects, fds + FIRST_CONNECT, &timeout_ms);
+        g->starting = execs_poll(&g->execs, fds + FIRST_CONNECT + g->connecting);
+        if (poll(fds, FIRST_CONNECT + g->connecting + g->starting, g->has_more ? 0 : clock_slice_ms(timeout_ms)) < 0 && errno != EINTR)
                 end(BROKEN);
 }
 
@@ -178,7 +180,7 @@ share_descriptors(struct guest *g)
 void
 guest_serve(int control, const int *stock, size_t stock_count)
 {
-        static struct pollfd fds[FIRST_CONNECT + CONNECTS_MAX];
+        static struct pollfd fds[FIRST_CONNECT + CONNECTS_MAX + EXEC_MAX];
         struct guest *g = &guest;
 
         g->control = g->listens.control = control;
@@ -192,9 +194,10 @@ guest_serve(int control, const int *stock, size_t stock_count)
                 wait_for(g, fds, execs_kill(&g->execs));
                 if ((fds[CONTROL].revents & (POLLHUP | POLLERR)) != 0)
                         end(0);
+                execs_hear_starts(&g->execs, fds + FIRST_CONNECT + g->connecting, g->starting);
                 if ((fds[REPORTS].revents & POLLIN) != 0 || fds[SPARE].revents != 0)
                         execs_hear(&g->execs);
-                if ((fds[SIGNALS].revents & POLLIN) != 0)
+                if ((fds[SIGNALS].revents & POLLIN) != 0 || g->has_more)
                         hear_signals(g);
                 if ((fds[CONTROL].revents & POLLIN) != 0)
                         hear_control(g);

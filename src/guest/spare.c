@@ -23,7 +23,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "guest/files.h"
@@ -266,13 +265,4 @@ spare_settle(struct spare *s)
         for (size_t i = 0; i < sizeof s->stdio / sizeof *s->stdio; i++)
                 close_own(&s->stdio[i]);
         close_own(&s->group);
-}
-
-void
-spare_wake(const struct spare *s)
-{
-        siginfo_t info = { .si_pid = 0 };
-
-        if (s->exec != 0 && waitid(P_PID, (id_t)s->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == s->pid)
-                (void)kill(s->pid, SIGCONT);
 }

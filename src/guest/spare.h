@@ -59,7 +59,4 @@ enum spare_word spare_hear(struct spare *s, int *ret_sys, enum wire_exec_stage *
 int spare_again(struct spare *s, char **pointers, size_t room, struct command *ret);
 void spare_settle(struct spare *s);
 
-/* Somebody may have stopped it while it was becoming a command. */
-void spare_wake(const struct spare *s);
-
 #endif

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""pid1_test - nobody inside keeps pid 1 from its work: every command ends once, at its limit at the latest, and others go on.
+
+Rows of the threat list: C17 to C19. The payload has the user id of its own commands, and of pid 1's helpers until those execute: it can stop, continue and
+kill them, and hold up what they open. CARREL_TEST_DEEP=1 lets the generator go on for a minute; CARREL_TEST_SEED repeats one of its runs.
+"""
+import fcntl
+import os
+import random
+import signal
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import DEEP, LAYERS, SLOW, Workspace, end, has_layers, manifest, need_programs, report, until
+from daemon_rig import Daemon
+
+MANIFEST = manifest("timeout_ms: 60000, memory_mb: 512", "limits: {pids: 300, open_files: 256}")
+SEED = int(os.environ.get("CARREL_TEST_SEED") or random.randrange(1 << 32))
+STOP = ["perl", "-e", "for (;;) { kill 'STOP', -1; select undef, undef, undef, 0.0002 }"]
+
+
+class Box:
+    """A living sandbox of this daemon, on a workspace of its own."""
+
+    def __init__(self, d, workspace):
+        self.d, self.workspace = d, workspace
+        self.id = d.create(manifest=MANIFEST, workspace=workspace.path, start=True)
+        self.path = "/v1/sandboxes/" + self.id
+
+    def exec(self, argv, **fields):
+        return self.d.exec(self.id, argv, **fields)
+
+    def begin(self, argv, **fields):
+        """In the background, and certain to run: its word stands in the workspace."""
+        word = "begun-%d" % random.randrange(1 << 60)
+        job = self.exec(["sh", "-c", 'mkdir "/workspace/%s"; exec "$@"' % word, "-", *argv], background=True, **fields)
+        until("the attack begins", lambda: os.path.isdir(os.path.join(self.workspace.path, word)))
+        return job["exec"]
+
+    def look(self, number):
+        return self.d.must("GET", "%s/execs/%d" % (self.path, number))
+
+    def kill(self, number):
+        self.d.must("DELETE", "%s/execs/%d" % (self.path, number))
+
+    def over(self, number):
+        return until("exec %d ends" % number, lambda: (lambda x: x if x["state"] in ("ended", "failed") else None)(self.look(number)))
+
+    def works(self):
+        """What is wrong with it, after everything that attacked it was killed."""
+        x = self.exec(["sh", "-c", "echo here"], timeout_ms=30000 * SLOW)
+        state = self.d.must("GET", self.path)["status"]
+        return [] if x["stdout"] == "here\n" and state == "running" else ["the sandbox is %s afterwards: %r" % (state, x)]
+
+
+def together(calls):
+    """Runs them at the same time; what each gave, in order, or the exception."""
+    answers = [None] * len(calls)
+
+    def one(i):
+        try:
+            answers[i] = calls[i]()
+        except Exception as e:                         # an assertion is an answer of this row too
+            answers[i] = e
+
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(len(calls))]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    return answers
+
+
+latest = [0]           # milliseconds by which an end came after its limit, at most
+
+
+def late(x, limit_ms):
+    """On a machine that has nothing else to do that is within a second; ten seconds after its limit the whole sandbox would be ended, and that is never right."""
+    latest[0] = max(latest[0], x["duration_ms"] - limit_ms)
+    return x["duration_ms"] > limit_ms + 9000 * SLOW
+
+
+def stop_storm(box, where):
+    """C17: SIGSTOP to everybody, all the time."""
+    wrong = []
+    job = box.begin(STOP)
+    for _ in range(5 if DEEP else 2):
+        for x in together([lambda: box.exec(["/bin/true"], timeout_ms=1000)] * 6):
+            if isinstance(x, Exception) or (x["outcome"], x["exit_code"]) not in (("exited", 0), ("timed_out", 124)) or late(x, 1000):
+                wrong.append(repr(x))
+    box.kill(job)
+    if box.over(job)["outcome"] != "killed":
+        wrong.append("the storm: %r" % box.look(job))
+    report("C17 a storm of SIGSTOP: each command ends at its limit (%s)" % where, wrong + box.works())
+
+
+def lease(box, where):
+    """C18: what cannot be opened for long holds up nobody else, and no longer than its own limit."""
+    tool = box.workspace.write("tool", "#!/bin/sh\nexit 0\n", 0o755)
+    wrong = []
+    with open(tool, "rb") as held:
+        fcntl.fcntl(held.fileno(), fcntl.F_SETSIG, signal.SIGURG)      # ignored: we do not give it back when asked
+        fcntl.fcntl(held.fileno(), fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        answers = []
+        stuck = [threading.Thread(target=lambda: answers.append(box.exec(["/workspace/tool"], timeout_ms=60000))) for _ in range(3)]
+        for thread in stuck:
+            thread.start()
+        numbers = until("three of them start", lambda: (lambda found: found if len(found) == 3 else None)(
+            [x["exec"] for x in box.d.must("GET", box.path + "/execs")["items"] if x["command"] == "/workspace/tool"]))
+        other = box.exec(["/bin/echo", "other"], timeout_ms=20000 * SLOW)
+        states = [box.look(x)["state"] for x in numbers]
+        if other["stdout"] != "other\n" or states != ["starting"] * 3:
+            wrong.append("another command, while they are %s: %r" % (states, other))
+        limited = box.exec(["/workspace/tool"], timeout_ms=500)
+        if limited["outcome"] != "timed_out" or late(limited, 500):
+            wrong.append(repr(limited))
+        for x in numbers:
+            box.kill(x)
+        for thread in stuck:
+            thread.join()
+        wrong += [repr(x) for x in answers if x["outcome"] != "killed"]
+    os.unlink(tool)
+    report("C18 a program that nobody can open ends at its limit, and others start meanwhile (%s)" % where, wrong + box.works())
+
+
+def stopped_parent(box, where):
+    """C19: a command stops the process above it."""
+    wrong = []
+    for script in ("kill -STOP $PPID; exit 3", "(kill -STOP $PPID; kill -STOP $(cut -d' ' -f4 /proc/$$/stat)) 2>/dev/null; exit 3"):
+        x = box.exec(["sh", "-c", script], timeout_ms=20000 * SLOW)
+        if script.startswith("(") and x["outcome"] == "timed_out":
+            continue                                   # it stopped itself as well
+        if (x["outcome"], x["exit_code"]) != ("exited", 3):
+            wrong.append("%s: %r" % (script, x))
+    report("C19 a command that stops its reaper is told as it ends (%s)" % where, wrong)
+
+
+# Each goes on until it is killed, and works on everybody whom it can reach. What they may do to pid 1 itself is in the last.
+LOOPS = {
+    "stop": "for (;;) { kill 'STOP', -1; select undef, undef, undef, 0.0002 }",
+    "stop one by one": "for (;;) { kill 'STOP', $_ for 1 .. 600 }",
+    "stop and go": "for (;;) { kill 'STOP', -1; select undef, undef, undef, 0.001; kill 'CONT', -1; select undef, undef, undef, 0.001 }",
+    "stop parents": "for (;;) { for (glob '/proc/[0-9]*/stat') { open my $f, '<', $_ or next; my @w = split ' ', <$f> // next; kill 'STOP', $w[3] if $w[3] > 1 } }",
+    "kill": "for (;;) { kill 'KILL', -1; select undef, undef, undef, 0.02 }",
+    "interrupt": "$SIG{$_} = 'IGNORE' for qw(INT TERM HUP); for (;;) { kill $_, -1 for qw(INT TERM HUP); select undef, undef, undef, 0.002 }",
+    "every signal": "for (;;) { for my $n (1 .. 64) { next if $n == 9; kill $n, $_ for 2 .. 60 } }",
+    "fork": "$SIG{CHLD} = 'IGNORE'; for (;;) { fork }",
+    "spin": "for (1 .. 40) { last unless fork } for (;;) { }",
+    "descriptors": "for (1 .. 20) { last unless fork } my @f; for (;;) { pipe my $a, my $b or do { @f = (); next }; push @f, $a, $b }",
+    "flood": "$| = 1; for (;;) { print 'x' x 65536 }",
+    "dead ends": "for (;;) { if (!fork) { setpgrp; if (!fork) { sleep 1 } exit } select undef, undef, undef, 0.001; 1 while waitpid(-1, 1) > 0 }",
+    "signals of descriptors": "use Fcntl; pipe my $r, my $w; my $o = pack 'l', 1; fcntl $r, 8, 1; for (;;) { for my $s (9, 19, 6) { fcntl $r, 10, $s; fcntl $r, F_SETFL, 020000 | O_NONBLOCK; "
+                              "syswrite $w, 'x'; sysread $r, my $x, 1 } }",
+}
+ENDINGS = {"exited", "signaled", "timed_out", "killed"}
+REFUSALS = {"quota_exceeded", "sandbox_exec_failed", "invalid_argument"}
+
+
+class Victims:
+    """Commands and file operations of every kind, whose ends are asked for."""
+
+    def __init__(self, box, dice):
+        self.box, self.dice, self.wrong, self.count = box, dice, [], 0
+
+    def judge(self, what, a, limit_ms):
+        self.count += 1
+        if a.status >= 300:
+            if a.code not in REFUSALS:
+                self.wrong.append("%s: %r" % (what, a))
+        elif a.json["state"] != "ended" or a.json["outcome"] not in ENDINGS or late(a.json, limit_ms):
+            self.wrong.append("%s: %r" % (what, a))
+
+    def foreground(self, argv, limit_ms, **fields):
+        fields = {"argv": argv, "timeout_ms": limit_ms, **fields}
+        self.judge(argv, self.box.d.call("POST", self.box.path + "/execs", fields), limit_ms)
+
+    def background(self, argv, limit_ms, kills):
+        a = self.box.d.call("POST", self.box.path + "/execs", {"argv": argv, "timeout_ms": limit_ms, "background": True})
+        if a.status >= 300:
+            return self.judge(argv, a, limit_ms)
+        path = "%s/execs/%d" % (self.box.path, a.json["exec"])
+        if kills:
+            self.box.d.call("DELETE", path)
+        until("%s ends" % argv, lambda: self.box.d.must("GET", path)["state"] not in ("starting", "running"))
+        return self.judge(argv, self.box.d.call("GET", path), limit_ms)
+
+    def files(self):
+        self.count += 1
+        a = self.box.d.call("GET", self.box.path + "/files?path=/etc/hostname")
+        if a.status >= 500 and a.code == "internal_error":
+            self.wrong.append("a file: %r" % a)
+
+    def one(self):
+        limit, kind = self.dice.choice((300, 600, 900)), self.dice.randrange(6)
+        quick = self.dice.choice((["/bin/true"], ["sh", "-c", "echo x; exit 3"], ["perl", "-e", "fork; fork; exit 1"], ["sleep", "30"]))
+        if kind == 0:
+            return self.files
+        if kind == 1:
+            return lambda: self.background(quick, limit, False)
+        if kind == 2:
+            return lambda: self.background(quick, limit, True)
+        if kind == 3:
+            return lambda: self.foreground(quick, limit, tty=True)
+        return lambda: self.foreground(quick, limit)
+
+
+def attacks(box, where):
+    """C17 to C19 and all their kin, in orders of chance."""
+    dice, began, rounds, wrong, count = random.Random("%d %s" % (SEED, where)), time.monotonic(), 0, [], 0
+    while not wrong and (rounds < 4 or (DEEP and time.monotonic() < began + 30)):
+        names = dice.sample(sorted(LOOPS), dice.randrange(1, 4))
+        begun = [box.d.call("POST", box.path + "/execs", {"argv": ["perl", "-e", LOOPS[n]], "background": True, "timeout_ms": 120000}) for n in names]
+        wrong += [repr(a) for a in begun if a.status >= 300 and a.code not in REFUSALS]       # the first may leave no room for the second
+        jobs = [a.json["exec"] for a in begun if a.status < 300]
+        victims = Victims(box, dice)
+        wrong += [repr(x) for x in together([victims.one() for _ in range(8)]) if isinstance(x, Exception)] + victims.wrong
+        for job in jobs:
+            box.kill(job)
+        for job in jobs:
+            box.over(job)
+        wrong += box.works()
+        rounds += 1
+        count += victims.count
+        if wrong:
+            wrong.append("by %s, round %d of seed %d" % (names, rounds, SEED))
+    print("# %s: %d commands in %d rounds" % (where, count, rounds))
+    report("C17 C18 C19 whatever a payload does to others, each command ends once and at its limit (%s)" % where, wrong)
+
+
+def main():
+    need_programs()
+    print("# seed %d" % SEED)
+    places = [("groups", {}, None)]
+    if has_layers():
+        places.append(("no groups", {"CARREL_TEST_BOX_GROUPS": "0"}, LAYERS))
+    for where, env, program in places:
+        with Daemon(env=env, program=program) as d, Workspace(text=MANIFEST) as w:
+            os.chmod(w.folder, 0o755)
+            for part in (stop_storm, lease, stopped_parent, attacks):
+                if sys.argv[1:] and part.__name__ not in sys.argv[1:]:
+                    continue
+                try:
+                    part(Box(d, w), where)
+                except (AssertionError, OSError) as e:
+                    report("%s (%s)" % (part.__name__, where), [repr(e)])
+    print("# the latest end came %d ms after its limit" % latest[0])
+    end()
+
+
+if __name__ == "__main__":
+    main()
