@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """pid1_test - nobody inside keeps pid 1 from its work: every command ends once, at its limit at the latest, and others go on.
 
-Rows of the threat list: C17 to C19. The payload has the user id of its own commands, and of pid 1's helpers until those execute: it can stop, continue and
+Rows of the threat list: C17 to C20. The payload has the user id of its own commands, and of pid 1's helpers until those execute: it can stop, continue and
 kill them, and hold up what they open. CARREL_TEST_DEEP=1 lets the generator go on for a minute; CARREL_TEST_SEED repeats one of its runs.
 """
 import fcntl
@@ -137,7 +137,41 @@ def stopped_parent(box, where):
     report("C19 a command that stops its reaper is told as it ends (%s)" % where, wrong)
 
 
-# Each goes on until it is killed, and works on everybody whom it can reach. What they may do to pid 1 itself is in the last.
+# What the kernel lets one process of a user set for another. Each line: the call, and its errno, 0 where it was done.
+SETTINGS = r"""
+import ctypes, struct
+libc = ctypes.CDLL(None, use_errno=True)
+def call(name, number, *words):
+    ctypes.set_errno(0)
+    libc.syscall(number, *words)
+    print(name, ctypes.get_errno(), flush=True)
+zero, attr = bytes(8), struct.pack("=IIQiIQQQ", 48, 5, 0, 0, 0, 0, 0, 0)
+call("setpriority", 141, 0, 1, 19)
+call("setpriority", 141, 1, 1, 19)
+call("setpriority", 141, 2, 0, 19)
+call("ioprio_set", 251, 1, 1, 3 << 13)
+call("ioprio_set", 251, 3, 0, 3 << 13)
+call("sched_setparam", 142, 1, zero)
+call("sched_setscheduler", 144, 1, 5, zero)
+call("sched_setattr", 314, 1, attr, 0)
+call("sched_setaffinity", 203, 1, 8, struct.pack("Q", 1))
+call("prlimit64", 302, 1, 13, bytes(16), None)
+call("prlimit64", 302, 1, 7, bytes(16), None)
+"""
+
+
+def settings(_, where):
+    """C20: pid 1 has the payload's user id, and keeps its limits, its priority and its processors."""
+    with Workspace(text=MANIFEST) as w:
+        held, off = w.python(SETTINGS), w.without("filter", ["python3", "-c", SETTINGS]) if has_layers() else None
+    lines = held.stdout.decode().split("\n")[:-1]
+    wrong = [line for line in lines if not line.endswith(" 1")] + ([repr(held)] if held.returncode or len(lines) != 11 else [])
+    if off and b"prlimit64 0" not in off.stdout:
+        wrong.append("without the filter it cannot be done either: %r" % off)
+    report("C20 nobody sets pid 1's limits, priority or processors (%s)" % where, wrong)
+
+
+# Each goes on until it is killed, and works on everybody whom it can reach. What they may do to pid 1 itself is in the last three.
 LOOPS = {
     "stop": "for (;;) { kill 'STOP', -1; select undef, undef, undef, 0.0002 }",
     "stop one by one": "for (;;) { kill 'STOP', $_ for 1 .. 600 }",
@@ -151,6 +185,9 @@ LOOPS = {
     "descriptors": "for (1 .. 20) { last unless fork } my @f; for (;;) { pipe my $a, my $b or do { @f = (); next }; push @f, $a, $b }",
     "flood": "$| = 1; for (;;) { print 'x' x 65536 }",
     "dead ends": "for (;;) { if (!fork) { setpgrp; if (!fork) { sleep 1 } exit } select undef, undef, undef, 0.001; 1 while waitpid(-1, 1) > 0 }",
+    "limits of others": "for (;;) { for my $p (1 .. 80) { for my $r (0, 1, 7) { my $l = pack 'QQ', 0, 0; next if $p == $$; syscall 302, $p, $r, $l, 0 } } select undef, undef, undef, 0.01 }",
+    "priority of others": "for (;;) { for my $p (1 .. 80) { syscall 141, 0, $p, 19; my $z = pack 'l', 0; syscall 144, $p, 5, $z; my $m = pack 'Q', 1; syscall 203, $p, 8, $m } "
+                          "syscall 141, 2, 0, 19; select undef, undef, undef, 0.01 }",
     "signals of descriptors": "use Fcntl; pipe my $r, my $w; my $o = pack 'l', 1; fcntl $r, 8, 1; for (;;) { for my $s (9, 19, 6) { fcntl $r, 10, $s; fcntl $r, F_SETFL, 020000 | O_NONBLOCK; "
                               "syswrite $w, 'x'; sysread $r, my $x, 1 } }",
 }
@@ -238,7 +275,7 @@ def main():
     for where, env, program in places:
         with Daemon(env=env, program=program) as d, Workspace(text=MANIFEST) as w:
             os.chmod(w.folder, 0o755)
-            for part in (stop_storm, lease, stopped_parent, attacks):
+            for part in (stop_storm, lease, stopped_parent, attacks, *([settings] if where == "groups" else [])):
                 if sys.argv[1:] and part.__name__ not in sys.argv[1:]:
                     continue
                 try:
