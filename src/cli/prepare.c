@@ -246,6 +246,14 @@ run_way_init(struct run_way *w, struct error *e)
         return prepare_host_init(&w->host, e);
 }
 
+uint64_t
+prepare_timeout(const struct run_way *w, const struct prepare_options *o)
+{
+        uint64_t most = w->p.spec->limits.timeout_ms;
+
+        return o->timeout_ms > 0 && o->timeout_ms < most ? o->timeout_ms : most;
+}
+
 int
 prepare(const struct prepare_options *options, struct run_way *ret, struct error *e)
 {
@@ -267,6 +275,7 @@ prepare(const struct prepare_options *options, struct run_way *ret, struct error
         request.manifest_path = manifest_path(ret, options, request.workspace);
         if (prepare_take(&ret->host, &request, ret->verdict.allowed, &ret->p, e) < 0)
                 return -1;
+        request.timeout_ms = prepare_timeout(ret, options);
         return prepare_plan(&ret->host, &request, &ret->p, e);
 }
 

@@ -43,6 +43,9 @@ int prepare_options_read(int argc, char **argv, struct prepare_options *ret, str
  */
 int run_way_init(struct run_way *w, struct error *e);
 
+/* How long the command may take: the smaller of what the manifest says and what the caller asks. Milliseconds; after prepare(). */
+uint64_t prepare_timeout(const struct run_way *w, const struct prepare_options *o);
+
 /*
  * Walks the whole way from there. `ret` is ended with run_way_fini(), also after a failure. Everything that was said about the manifest is in
  * ret->p.findings. Errors: any of reading, judging and planning; ERROR_NOT_CONFIGURED, ERROR_READ_ONLY.

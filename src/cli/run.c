@@ -47,15 +47,6 @@ make_environment(struct run_way *w, const struct prepare_options *o, struct envi
         return result;
 }
 
-/* The smaller of what the manifest says and what the caller asks. */
-static uint64_t
-choose_timeout(const struct run_way *w, const struct prepare_options *o)
-{
-        uint64_t most = w->p.spec->limits.timeout_ms;
-
-        return o->timeout_ms > 0 && o->timeout_ms < most ? o->timeout_ms : most;
-}
-
 /* The host may have the program although the sandbox does not: then say which entry would bring it in. */
 static void
 explain_not_found(const char *name, struct error *e)
@@ -126,7 +117,7 @@ print_ending(const struct run_way *w, const struct prepare_options *o, const str
                 [OUTCOME_POLICY_KILLED] = "the disk behind a writable mount was nearly full, of bytes or of inodes (df -i); the process tree was killed",
                 [OUTCOME_LOST] = "the end of the command was not seen",
         };
-        bool is_of_the_call = r->outcome.word == OUTCOME_TIMED_OUT && choose_timeout(w, o) < w->p.spec->limits.timeout_ms;
+        bool is_of_the_call = r->outcome.word == OUTCOME_TIMED_OUT && prepare_timeout(w, o) < w->p.spec->limits.timeout_ms;
         const char *sentence = is_of_the_call ? "the command ran into --timeout; its whole process tree was killed" : sentences[r->outcome.word];
         struct error e;
 
@@ -160,7 +151,7 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
                 .layers_off = w->layers_off,
         };
 
-        options.timeout_ms = choose_timeout(w, o);
+        options.timeout_ms = prepare_timeout(w, o);
         if (make_environment(w, o, &env, e) < 0 ||
             wall_options(&w->p.arena, w->p.spec, w->p.rules, w->id, &options.wall, e) < 0)
                 return -1;

@@ -177,6 +177,7 @@ spawn_step(struct host *h, const struct step *s)
 {
         h->namespaces = s->number & ~(uint64_t)CLONE_NEWCGROUP;
         h->wants_cgroup_ns = (s->number & CLONE_NEWCGROUP) != 0;
+        h->last_ms = s->number2;
         return 0;
 }
 

@@ -26,6 +26,7 @@ struct host {
         int oom;                                      /* becomes readable when a v1 group is out of memory, -1 if none */
         uint64_t namespaces;                          /* of the SPAWN step, without the cgroup namespace */
         int wants_cgroup_ns;
+        uint64_t last_ms;                             /* of the SPAWN step: how long the box may live, 0: as long as it likes */
         uint32_t done;                                /* steps done, for the undoing */
 };
 

@@ -15,6 +15,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
@@ -27,6 +28,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock/clock.h"
 #include "guest/guest.h"
 #include "guest/harden.h"
 #include "maker/box.h"
@@ -250,13 +252,24 @@ do_host_steps(struct host *h, uint32_t *ret_failed)
         return 0;
 }
 
+/* For poll(2); -1 where there is no such moment. */
+static int
+left_ms(uint64_t until)
+{
+        uint64_t now = until == UINT64_MAX ? 0 : clock_boot_ms();
+
+        return until == UINT64_MAX ? -1 : now >= until ? 0 : until - now > INT_MAX ? INT_MAX : (int)(until - now);
+}
+
 /*
- * Waits until the box is gone; kills it when told to, when the keeper has gone, or when a v1 group is out of memory. SIGCHLD is read
+ * Waits until the box is gone; kills it when told to, when the keeper has gone, when a v1 group is out of memory, or when it has lived for `last_ms`: the
+ * keeper of one command holds it to its limits, but may be stopped itself, by a terminal for one. SIGCHLD is read
  * from a descriptor: it needs no newer call than the box itself does.
  */
 static int
-watch(pid_t pid, int oom, unsigned *ret_is_oom)
+watch(pid_t pid, int oom, uint64_t last_ms, unsigned *ret_is_oom)
 {
+        uint64_t now = clock_boot_ms(), until = last_ms == 0 || last_ms > UINT64_MAX - now ? UINT64_MAX : now + last_ms;
         _Alignas(8) char order[64];                    /* orders have no body; the plan stays where it is */
         struct signalfd_siginfo info;
         int status = 0;
@@ -271,8 +284,12 @@ watch(pid_t pid, int oom, unsigned *ret_is_oom)
         while (waitpid(pid, &status, fds[1].fd >= 0 ? WNOHANG : 0) == 0) {
                 struct wire_message m;
 
-                if (poll(fds, 3, -1) < 0 && errno != EINTR)
+                if (poll(fds, 3, clock_slice_ms(left_ms(until))) < 0 && errno != EINTR)
                         (void)kill(pid, SIGKILL);
+                if (left_ms(until) == 0) {
+                        (void)kill(pid, SIGKILL);
+                        until = UINT64_MAX;
+                }
                 while ((fds[1].revents & POLLIN) != 0 && read(fds[1].fd, &info, sizeof info) > 0)
                         continue;
                 if ((fds[2].revents & POLLIN) != 0) {
@@ -355,7 +372,7 @@ make(struct wire_message *m)
         }
         wire_message_close(m);
         tell_spawned(&host, pid);
-        ended.wait_status = watch(pid, host.oom, &is_oom);
+        ended.wait_status = watch(pid, host.oom, host.last_ms, &is_oom);
         count(&host, &ended);
         if (is_oom && ended.oom_kills == 0)
                 ended.oom_kills = 1;

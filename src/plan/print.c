@@ -97,6 +97,8 @@ number_text(char *out, size_t room, const struct step *s)
                 break;
         case STEP_SPAWN:
                 (void)snprintf(out, room, "flags 0x%" PRIx64, s->number);
+                if (s->number2 > 0)
+                        (void)snprintf(out + strlen(out), room - strlen(out), ", at most %" PRIu64 " ms", s->number2);
                 break;
         default:
                 if (s->number == 0 && s->number2 == 0)

@@ -60,6 +60,7 @@ struct plan_request {
         const char *const *disks;  size_t disk_count;   /* "major:minor" of the whole disks behind writable mounts */
         const struct plan_link *links;  size_t link_count;
         uint32_t outside_uid, outside_gid;  /* whom the payload is outside: the caller, or a uid reserved for this box */
+        uint64_t timeout_ms;           /* of the one command; 0: none, or the box outlives it */
         bool is_living;                /* holds many commands and may be frozen: has a group even where no limit needs one */
         uint32_t layers_off;           /* enum plan_layer; 0 in the shipped program */
 };

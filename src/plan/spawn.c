@@ -11,6 +11,7 @@
 
 /* Half of the kernel's usual instances a user, and watches for a large project. */
 enum { INOTIFY_INSTANCES = 64, INOTIFY_WATCHES = 65536 };
+enum { LAST_RESORT_MS = 1000 };         /* whoever started it has ended it long before, unless it is stopped itself */
 
 struct namespace_row {
         uint64_t flag;
@@ -40,6 +41,8 @@ builder_spawn(struct builder *b)
         if (builder_has(b, LAYER_RESET))
                 (void)builder_add(b, STEP_PRIORITY, "", "what the caller has of priority is not handed on");
         spawn = builder_add(b, STEP_SPAWN, "", "a box of its own for every sandbox");
+        if (b->request->timeout_ms > 0 && b->request->timeout_ms <= UINT64_MAX - LAST_RESORT_MS)
+                spawn->number2 = b->request->timeout_ms + LAST_RESORT_MS;
         for (size_t i = 0; i < sizeof namespaces / sizeof *namespaces; i++)
                 if (builder_has(b, namespaces[i].layer))
                         spawn->number |= namespaces[i].flag;

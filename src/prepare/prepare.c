@@ -306,7 +306,7 @@ make_plan(const struct prepare_host *host, const struct prepare_request *asked, 
         const struct sources *s = p->sources;
         struct plan_request request = { .id = asked->id, .sources = s->items, .source_count = s->count,
                                         .mounts = s->mounts, .mount_count = s->count, .disks = s->disks,
-                                        .disk_count = s->disk_count, .layers_off = asked->layers_off, .is_living = asked->is_living };
+                                        .disk_count = s->disk_count, .layers_off = asked->layers_off, .is_living = asked->is_living, .timeout_ms = asked->timeout_ms };
 
         if (choose_identity(host, p, &request, e) < 0 || add_links(p, &request, e) < 0)
                 return -1;

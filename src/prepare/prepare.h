@@ -34,6 +34,7 @@ struct prepare_request {
         const char *actor;             /* who wants secrets bound: a user's name; NULL: the principal, whose host this is */
         uint32_t caller_uid;           /* whose workspace it has to be, unless the host's mount_roots permit it; PREPARE_UID_ANY: not asked */
         int64_t now_s;                 /* seconds since 1970 */
+        uint64_t timeout_ms;           /* how long the one command of a sandbox may take at most; 0: no limit, or its limits are somebody else's */
         bool is_living;                /* many commands, freezing: a group even where no limit needs one */
         uint32_t layers_off;           /* 0 in the shipped program */
 };

@@ -172,6 +172,31 @@ session_hear_backend(struct session *s)
         }
         if (s->box_is_done)
                 hear_last_words(s);
+        if (s->box_is_done && s->was_started && clock_boot_ms() >= s->deadline) {
+                s->is_cut = s->is_cut || !s->is_decided;
+                session_decide(s, OUTCOME_TIMED_OUT);  /* by the maker, while we were stopped */
+        }
+}
+
+/* The command stops with us, as it would without a sandbox; its limit goes on (sandbox/limits.c; the maker's, while we stand still). */
+static void
+stand_still(struct session *s)
+{
+        struct wire_exec_number number = { SESSION_EXEC, SIGSTOP };
+        bool was_raw = s->mode.is_raw;
+        sigset_t stop;
+
+        (void)wire_send(s->guest, WIRE_SIGNAL, &number, sizeof number, NULL, 0);
+        terminal_restore(&s->mode);
+        (void)sigemptyset(&stop);
+        (void)sigaddset(&stop, SIGTSTP);
+        (void)raise(SIGTSTP);
+        (void)sigprocmask(SIG_UNBLOCK, &stop, NULL);   /* here; or not at all, where no shell could wake us */
+        (void)sigprocmask(SIG_BLOCK, &stop, NULL);
+        if (was_raw && !session_is_in_background(s))
+                terminal_raw(&s->mode, s->o->in);
+        number.number = SIGCONT;
+        (void)wire_send(s->guest, WIRE_SIGNAL, &number, sizeof number, NULL, 0);
 }
 
 void
@@ -183,6 +208,10 @@ session_hear_signals(struct session *s)
                 struct wire_exec_number number = { SESSION_EXEC, (int32_t)info.ssi_signo };
                 struct wire_exec_size size = { .exec = SESSION_EXEC };
 
+                if (info.ssi_signo == SIGTSTP) {
+                        stand_still(s);
+                        continue;
+                }
                 if (info.ssi_signo == SIGWINCH) {
                         terminal_size(s->o->in, &size.rows, &size.columns);
                         (void)wire_send(s->guest, WIRE_RESIZE, &size, sizeof size, NULL, 0);

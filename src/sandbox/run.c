@@ -23,6 +23,8 @@
 #include "sandbox/session.h"
 #include "spec/spec.h"
 
+enum { BACKGROUND_LOOK_MS = 250 };      /* nothing tells that a job came to the foreground */
+
 static bool
 is_over(const struct session *s)
 {
@@ -44,6 +46,10 @@ one_turn(struct session *s)
         int timeout = wait == SESSION_NEVER ? -1 : wait > 60000 ? 60000 : (int)wait;
 
         (void)stream_poll(&s->in, fds + 3);
+        if (session_is_in_background(s)) {
+                fds[3].fd = -1;                        /* reading would stop us, and what comes is for another job */
+                timeout = timeout < 0 || timeout > BACKGROUND_LOOK_MS ? BACKGROUND_LOOK_MS : timeout;
+        }
         (void)stream_poll(&s->out, fds + 5);
         (void)stream_poll(&s->err, fds + 7);
         run_wall_poll(s->wall, fds + 9);
@@ -70,7 +76,7 @@ one_turn(struct session *s)
 static int
 open_signals(sigset_t *ret_before)
 {
-        static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT };
+        static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP };
         sigset_t set;
 
         (void)sigemptyset(&set);

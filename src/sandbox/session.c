@@ -5,6 +5,8 @@
  */
 #include "sandbox/session.h"
 
+#include <unistd.h>
+
 #include "clock/clock.h"
 #include "spec/spec.h"
 
@@ -12,6 +14,14 @@ uint64_t
 session_after(uint64_t start, uint64_t span)
 {
         return span == SPEC_UNSET || span > SESSION_NEVER - start ? SESSION_NEVER : start + span;
+}
+
+bool
+session_is_in_background(const struct session *s)
+{
+        pid_t group = s->o->in < 0 ? -1 : tcgetpgrp(s->o->in);
+
+        return group > 0 && group != getpgrp();
 }
 
 void

@@ -33,6 +33,9 @@ struct session {
 /* The moment that many milliseconds after another (SPEC_UNSET: never). */
 uint64_t session_after(uint64_t start, uint64_t span);
 
+/* Is its standard input our terminal, and that another job's just now? */
+bool session_is_in_background(const struct session *s);
+
 /* Writes the word of the outcome, once: later calls change nothing. */
 void session_decide(struct session *s, enum outcome_word word);
 
