@@ -126,7 +126,7 @@ def timeout_of(name, last):
 def timeouts():
     side_by_side(lambda: timeout_of("the command waits", "time.sleep(1000)"), lambda: timeout_of("the command spins", "while True: pass"))
     with Workspace(limits="timeout_ms: 280000") as ws:
-        done = ws.python(SURVIVOR % "import os; os.read(os.open('/dev/null', 0), 1)\nwhile not os.path.exists('/workspace/beat'): time.sleep(0.01)\nos._exit(5)")
+        done = ws.python(SURVIVOR % "import os; os.read(os.open('/dev/null', 0), 1)\nwhile not os.path.exists('/workspace/beat') or not os.path.getsize('/workspace/beat'): time.sleep(0.01)\nos._exit(5)")
         size = len(ws.read("beat") or b"")
         check("a grandchild that holds standard output open does not keep the call", done.returncode == 5 and done.stdout == b"started\n", done)
         time.sleep(0.1)         # the same
