@@ -22,7 +22,8 @@ enum backend_news_kind {
 
 struct backend_news {
         enum backend_news_kind kind;
-        uint64_t cpu_ns, oom_kills;    /* BACKEND_ENDED, where groups count them; else 0 */
+        uint64_t cpu_ns, oom_kills;    /* BACKEND_ENDED, where groups count them; else 0. cpu_ns also where it was killed, of what was seen just before */
+        uint64_t peak_bytes;           /* BACKEND_ENDED, where it was killed: of the largest process that was seen just before; else 0 */
         struct error error;            /* BACKEND_FAILED */
 };
 

@@ -37,6 +37,7 @@
 #include "maker/kernel.h"
 #include "maker/lease.h"
 #include "maker/spawner.h"
+#include "maker/usage.h"
 #include "wire/message.h"
 
 enum { KEEPER = 3, EXIT_BROKEN = 125, FD_LAST = 4096 };
@@ -261,13 +262,22 @@ left_ms(uint64_t until)
         return until == UINT64_MAX ? -1 : now >= until ? 0 : until - now > INT_MAX ? INT_MAX : (int)(until - now);
 }
 
+/* Of a command alone it is asked what it used; in a box that stays each has a group, or a reaper, that tells. */
+static void
+end_box(pid_t pid, struct usage *ret)
+{
+        if (!is_living)
+                usage_look(pid, ret);
+        (void)kill(pid, SIGKILL);
+}
+
 /*
  * Waits until the box is gone; kills it when told to, when the keeper has gone, when a v1 group is out of memory, or when it has lived for `last_ms`: the
  * keeper of one command holds it to its limits, but may be stopped itself, by a terminal for one. SIGCHLD is read
  * from a descriptor: it needs no newer call than the box itself does.
  */
 static int
-watch(pid_t pid, int oom, uint64_t last_ms, unsigned *ret_is_oom)
+watch(pid_t pid, int oom, uint64_t last_ms, unsigned *ret_is_oom, struct usage *ret_usage)
 {
         uint64_t now = clock_boot_ms(), until = last_ms == 0 || last_ms > UINT64_MAX - now ? UINT64_MAX : now + last_ms;
         _Alignas(8) char order[64];                    /* orders have no body; the plan stays where it is */
@@ -287,20 +297,20 @@ watch(pid_t pid, int oom, uint64_t last_ms, unsigned *ret_is_oom)
                 if (poll(fds, 3, clock_slice_ms(left_ms(until))) < 0 && errno != EINTR)
                         (void)kill(pid, SIGKILL);
                 if (left_ms(until) == 0) {
-                        (void)kill(pid, SIGKILL);
+                        end_box(pid, ret_usage);
                         until = UINT64_MAX;
                 }
                 while ((fds[1].revents & POLLIN) != 0 && read(fds[1].fd, &info, sizeof info) > 0)
                         continue;
                 if ((fds[2].revents & POLLIN) != 0) {
                         *ret_is_oom = 1;
-                        (void)kill(pid, SIGKILL);
+                        end_box(pid, ret_usage);
                         fds[2].fd = -1;
                 }
                 if ((fds[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0 || wire_receive(KEEPER, 0, &m, order, sizeof order) == -EAGAIN)
                         continue;
                 wire_message_close(&m);
-                (void)kill(pid, SIGKILL);
+                end_box(pid, ret_usage);
                 fds[0].fd = -1;
         }
         if (fds[1].fd >= 0)
@@ -350,6 +360,7 @@ make(struct wire_message *m)
         struct host host;
         struct wire_box_ended ended = { 0 };
         uint32_t failed = UINT32_MAX;
+        struct usage usage = { 0, 0 };
         unsigned is_oom = 0;
         pid_t pid;
         int result = plan_unpack(packed, m->len, &view);
@@ -372,8 +383,12 @@ make(struct wire_message *m)
         }
         wire_message_close(m);
         tell_spawned(&host, pid);
-        ended.wait_status = watch(pid, host.oom, host.last_ms, &is_oom);
+        ended.wait_status = watch(pid, host.oom, host.last_ms, &is_oom, &usage);
         count(&host, &ended);
+        ended.memory_peak = usage.peak_bytes;
+        if (ended.cpu_ns == 0 && usage.cpu_ns > 0)
+                ended.cpu_ns = usage.cpu_ns;
+        ended.has_usage |= usage.peak_bytes > 0;
         if (is_oom && ended.oom_kills == 0)
                 ended.oom_kills = 1;
         host_fini(&host);

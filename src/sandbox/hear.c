@@ -164,6 +164,8 @@ session_hear_backend(struct session *s)
                 s->box_is_done = true;
                 if (news.cpu_ns > 0)
                         s->outcome.cpu_ms = news.cpu_ns / 1000000;
+                if (s->outcome.memory_peak_kb == 0)
+                        s->outcome.memory_peak_kb = news.peak_bytes >> 10;
                 if (news.oom_kills > 0 && s->is_decided && (s->outcome.word == OUTCOME_SIGNALED ||
                     (s->outcome.word == OUTCOME_EXITED && s->outcome.exit_code != 0)))
                         s->outcome.word = OUTCOME_OOM_KILLED;

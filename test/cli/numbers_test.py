@@ -59,7 +59,16 @@ def main():
         check("%s: no number between wraps" % name, not wrong, wrong)
 
 
+def usage():
+    """A command that a limit ended is told with what it had used, its children's as well: pid 1 cannot say it any more."""
+    with Workspace() as ws:
+        script = "head -c 20000000 /dev/zero | tail -c 20000000 | sleep 100 & while :; do :; done"
+        status, answer = ws.json(["sh", "-c", script], "--timeout", "1200ms")
+        check("a command that its time limit ended says what it used", answer["event"] == "timed_out" and answer["cpu_ms"] > 0 and answer["memory_peak_kb"] > 15000, answer)
+
+
 if __name__ == "__main__":
     need_programs()
     main()
+    usage()
     end()
