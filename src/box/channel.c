@@ -5,6 +5,8 @@
  * Theory: he has a place of his own in each log and is sent what stands there when his socket can take it. What it took in part is copied
  * aside, so a log never waits for a socket. A caller who is slow finds the log's oldest byte later than his place, which is all
  * that losing bytes is. STARTED, output and END that are ready together go in one call.
+ * Input has one order: what an older channel said is read before what a younger one says (a caller opens the next when the last has been
+ * sent), and what somebody said before he left is read, however late, while the command goes on.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -88,7 +90,7 @@ assemble(struct parcel *p, struct channel *c)
 
         p->count = p->head_count = 0;
         p->len = 0;
-        if (x->state == BOX_EXEC_STARTING || c->said_end)
+        if (x->state == BOX_EXEC_STARTING || c->said_end || c->is_deaf)
                 return;
         if (x->state == BOX_EXEC_FAILED) {
                 p->failed = x->failed;
@@ -333,21 +335,36 @@ set_events(struct channel *c)
         (void)loop_watch_change(&c->watch, events);
 }
 
-/* 1: go on; 0: he is gone. */
-static int
+enum heard { HEARD_LAST, HEARD_SOME, HEARD_ALL };      /* he is gone; there may be more; there is no more now */
+
+static enum heard
 hear(struct channel *c)
 {
         unsigned char bytes[INPUT_CHUNK];
 
-        for (int turns = INPUT_TURN; turns > 0 && may_speak(c); turns--) {
+        for (int turns = INPUT_TURN; turns > 0 && may_speak(c) && !c->is_broken; turns--) {
                 ssize_t got = recv(c->fd, bytes, sizeof bytes, MSG_DONTWAIT);
 
+                if (got < 0 && errno == EINTR)
+                        continue;
                 if (got < 0)
-                        return errno == EAGAIN || errno == EINTR;
-                if (got == 0 || take(c, bytes, (size_t)got) < 0)
-                        return 0;
+                        return errno == EAGAIN ? HEARD_ALL : HEARD_LAST;
+                if (got == 0)
+                        return HEARD_LAST;
+                if (take(c, bytes, (size_t)got) < 0)
+                        c->is_broken = 1;
         }
-        return 1;
+        return c->is_broken ? HEARD_LAST : HEARD_SOME;
+}
+
+/* The older ones first. One of those who is found gone is ended in his own turn: his watch says it too. 1: go on; 0: he is gone. */
+static int
+hear_in_order(struct channel *c)
+{
+        for (struct channel *older = c->exec->channels; older != c; older = older->next)
+                if (hear(older) == HEARD_SOME)
+                        return 1;
+        return hear(c) != HEARD_LAST;
 }
 
 static void
@@ -356,7 +373,7 @@ ready(struct loop_watch *w, uint32_t events)
         struct channel *c = box_holder(w, struct channel, watch);
 
         if ((events & (EPOLLHUP | EPOLLERR)) != 0 && !may_speak(c)) {
-                if (c->exec->waiting) {
+                if (c->exec->waiting && (c->exec->flags & BOX_EXEC_BACKGROUND) == 0) {
                         done(c);
                         return;
                 }
@@ -364,27 +381,46 @@ ready(struct loop_watch *w, uint32_t events)
                 loop_watch_remove(&c->watch);
                 return;
         }
-        if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0 && !hear(c)) {
+        if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0 && !hear_in_order(c)) {
                 done(c);
                 return;
         }
         channel_push(c);
 }
 
+static void
+listen_again(struct channel *c)
+{
+        if (c->is_hung && may_speak(c)) {
+                c->is_hung = 0;
+                (void)loop_watch_add(c->exec->box->loop, &c->watch, c->fd, EPOLLIN, ready);
+        }
+        set_events(c);
+}
+
 void
 channel_feed_all(struct exec *x)
 {
-        for (struct channel *c = x->channels, *next; c; c = next) {
-                next = c->next;
-                if (c->is_hung && may_speak(c)) {
-                        c->is_hung = 0;
-                        (void)loop_watch_add(x->box->loop, &c->watch, c->fd, EPOLLIN, ready);
-                }
-                set_events(c);
-        }
+        for (struct channel *c = x->channels; c; c = c->next)
+                listen_again(c);
 }
 
 /* -- to him ------------------------------------------------------------------------------------------------------- */
+
+/* He takes nothing more. Is what he said still of use? */
+static int
+is_spent(struct channel *c)
+{
+        const struct exec *x = c->exec;
+
+        free(c->rest);
+        c->rest = NULL;
+        c->is_deaf = 1;
+        c->is_lossless = 0;
+        if (!hear_in_order(c) || x->is_over)
+                return 1;
+        return c->is_owner && !c->is_detached && (x->flags & BOX_EXEC_BACKGROUND) == 0;        /* his going ends the command */
+}
 
 void
 channel_push(struct channel *c)
@@ -392,19 +428,17 @@ channel_push(struct channel *c)
         struct exec *x = c->exec;
         int result = say(c);
 
-        if (result < 0 || (c->said_end && !c->rest)) {
-                if (result < 0)
-                        (void)hear(c);         /* it may be that he leaves the command to itself */
+        if ((c->said_end && !c->rest) || ((result < 0 || c->is_deaf) && is_spent(c))) {
                 done(c);
                 return;
         }
-        if (c->is_lossless)
+        if (c->is_lossless || result < 0)
                 for (int i = 0; i < 2; i++)
                         output_watch(&x->out[i]);
         if (result == 0 && !c->rest && c->watch.loop)
                 (void)loop_watch_change(&c->watch, c->watch.events | EPOLLOUT);
         else
-                set_events(c);
+                listen_again(c);
 }
 
 /* Each of them may be the last of a quiet exec and take it along: nothing of it is looked at after. */
@@ -420,15 +454,17 @@ channel_push_all(struct exec *x)
 void
 channel_open(struct exec *x, int take_fd, enum channel_of of, unsigned is_lossless, uint64_t out_offset, uint64_t err_offset)
 {
-        struct channel *c = calloc(1, sizeof *c);
+        struct channel *c = calloc(1, sizeof *c), **at = &x->channels;
 
         if (!c) {
                 (void)close(take_fd);
                 return;
         }
-        *c = (struct channel){ .next = x->channels, .exec = x, .fd = take_fd, .at = { out_offset, err_offset }, .is_owner = of == CHANNEL_OF_OWNER,
+        *c = (struct channel){ .exec = x, .fd = take_fd, .at = { out_offset, err_offset }, .is_owner = of == CHANNEL_OF_OWNER,
                                .says_whole = of != CHANNEL_OF_OTHERS && (x->wire_flags & WIRE_EXEC_TTY) == 0, .is_lossless = is_lossless != 0 };
-        x->channels = c;
+        while (*at)
+                at = &(*at)->next;
+        *at = c;
         if (loop_watch_add(x->box->loop, &c->watch, take_fd, 0, ready) < 0) {
                 done(c);
                 return;

@@ -67,7 +67,7 @@ struct channel {
         struct channel_frame head;     /* of the frame that is coming in */
         size_t head_got, body_got, body_left;
         unsigned char body[16];        /* of a small frame */
-        unsigned is_owner : 1, says_whole : 1, is_lossless : 1, is_detached : 1, said_started : 1, said_end : 1, is_hung : 1;
+        unsigned is_owner : 1, says_whole : 1, is_lossless : 1, is_detached : 1, said_started : 1, said_end : 1, is_hung : 1, is_deaf : 1, is_broken : 1;
 };
 
 struct exec {
@@ -85,7 +85,7 @@ struct exec {
         uint64_t heard;                /* bytes of the call's input: with one key several say the same */
         int theirs[3];                 /* the command's ends of its pipes, or -1: 0 until it is sent, 1 and 2 until it has ended */
         struct group *group;
-        struct channel *channels;
+        struct channel *channels;      /* oldest first */
         struct channel_end end;
         struct wire_exec_failed failed;
         uint64_t lingers;              /* since when, as a count; 0: not */

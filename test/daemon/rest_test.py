@@ -95,6 +95,14 @@ def commands(d, box):
     check("waiting, from an offset", done["stdout"] == "got words\nend\n" and done["outcome"] == "exited" and done["stdout_offset"] == 6, done)
     check("exec.get and exec.list", d.must("GET", "%s/%d" % (path, number))["outcome"] == "exited" and number in [i["exec"] for i in d.must("GET", path)["items"]] and
           d.call("GET", path + "/99999").code == "exec_not_found")
+    late = d.must("POST", path, {"command": "until [ -e go ]; do sleep 0.02; done; exec sha256sum", "background": True, "stdin": True, "input": "0" * 65000})["exec"]
+    pieces = [b"0" * 65000] + [bytes([65 + i]) * 100000 for i in range(40)]
+    sent = [d.call("POST", "%s/%d/stdin" % (path, late), piece).status for piece in pieces[1:]]
+    sent.append(d.call("POST", "%s/%d/stdin?end=true" % (path, late), b"").status)
+    d.exec(box, "touch go")
+    done = d.must("GET", "%s/%d/output?wait=true" % (path, late))
+    check("4 MB of input in 40 calls, each answered 204, arrive in their order, and the first input before them", set(sent) == {204} and
+          done["stdout"].split()[0] == hashlib.sha256(b"".join(pieces)).hexdigest(), sent, done)
     tty = d.must("POST", path, {"command": "stty size; read x; stty size", "tty": True, "rows": 24, "columns": 80, "background": True})["exec"]
     until("the terminal's size", lambda: "24 80" in d.must("GET", "%s/%d/output" % (path, tty))["stdout"])
     check("a terminal is resized", d.call("POST", "%s/%d/resize" % (path, tty), {"rows": 50, "columns": 132}).status == 204 and d.call("POST", "%s/%d/stdin" % (path, tty), b"\n").status == 204 and

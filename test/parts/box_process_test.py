@@ -169,6 +169,33 @@ def stdin(bench):
         check("100 MiB of standard input to %s" % command, seen == expected and c.gaps == 0 and c.end["word"] == "exited", seen, c.gaps, c.end)
 
 
+def stdin_in_order(bench):
+    """What several callers said one after another, and what one said who has left, is the command's in that order, and all of it."""
+    box = bench.begin()
+    later = "until [ -e /workspace/%s ]; do sleep 0.01; done; exec cat"
+    c = box.keeper.exec(later % "go", flags=BACKGROUND | LOSSLESS)
+    c.until(lambda: c.started)
+    pieces = [bytes([65 + i]) * 100000 for i in range(12)]
+    for kind, piece in [*((C_STDIN, piece) for piece in pieces), (C_STDIN_END, b"")]:
+        other = box.keeper.attach(c.started[0], out=NEVER, err=NEVER)
+        other.until(lambda: other.started)  # noqa: B023
+        other.send(kind, piece)
+        other.close()
+    box.keeper.exec("touch go").wait()
+    c.wait()
+    check("input of twelve callers, one after another, comes in their order", bytes(c.out) == b"".join(pieces), len(c.out), re.sub(rb"(.)\1*", rb"\1", bytes(c.out)))
+    c = box.keeper.exec("echo up; until [ -e /workspace/far ]; do sleep 0.01; done; echo more; exec cat > /workspace/whole", flags=BACKGROUND)
+    c.until(lambda: c.started)
+    piece = bytes(range(256)) * 500
+    c.sock.sendall(wire.frame(C_STDIN, piece) + wire.frame(C_STDIN_END))
+    c.close()
+    box.keeper.exec("touch far").wait()
+    box.keeper.until(lambda: c.started[0] in box.keeper.finished)
+    with open(os.path.join(box.work, "whole"), "rb") as f:
+        whole = f.read()
+    check("input of a caller who left before it was read is not lost when the command prints", whole == piece, len(whole), len(piece))
+
+
 def terminal(bench):
     box = bench.begin()
     c = box.keeper.exec("stty -echo; stty size; read x; stty size; echo got $x; tty; read y", wire_flags=TTY, size=(11, 22))
@@ -678,7 +705,7 @@ def stuck(bench_of):
 
 def main():
     only = sys.argv[1:]
-    for test in (begin_and_end, round_trip, grandchildren, many_at_once, floods, stdin, terminal, kills, attaching, keepers, death, deadlines, freezing, spares, posture, storage,
+    for test in (begin_and_end, round_trip, grandchildren, many_at_once, floods, stdin, stdin_in_order, terminal, kills, attaching, keepers, death, deadlines, freezing, spares, posture, storage,
                  keeping, memory):
         if only and test.__name__ not in only:
             continue
