@@ -44,7 +44,8 @@ struct stdio {
         struct loop_watch in, signals;
         struct loop_timer again;       /* input that cannot be waited for is always ready */
         struct mcp_bytes line;
-        bool is_skipping;              /* the rest of a line that is too long */
+        bool is_too_long;              /* the line: of it only the id is looked for */
+        struct mcp_id_scan id;
         bool is_ending;
         struct mcp_call call;          /* what the program itself asks for: its sandbox's beginning and end */
         struct loop_timer patience, back;
@@ -236,24 +237,50 @@ take_message(struct stdio *s, const char *text, size_t len)
         (void)mcp_receive(s->server, &s->ask, text, len, &e->sink);
 }
 
-/* One byte more than is accepted is kept of a long line: it is refused as too long by who reads it. */
+static void
+take_part(struct stdio *s, const char *bytes, size_t len)
+{
+        if (!s->is_too_long && s->line.len + len > MCP_MESSAGE_MAX) {
+                s->is_too_long = true;
+                s->id = (struct mcp_id_scan){ 0 };
+                mcp_id_scan_put(&s->id, s->line.text, s->line.len);
+                mcp_bytes_fini(&s->line);
+        }
+        if (s->is_too_long)
+                mcp_id_scan_put(&s->id, bytes, len);
+        else
+                mcp_bytes_put(&s->line, bytes, len);
+}
+
+static void
+take_line(struct stdio *s)
+{
+        struct entry *e = s->is_too_long ? later_make(s->loop, struct entry) : NULL;
+
+        if (!s->is_too_long) {
+                take_message(s, s->line.text ? s->line.text : "", s->line.len);
+        } else if (e) {
+                *e = (struct entry){ { on_answer, on_notify, is_full }, s };
+                mcp_receive_too_long(&s->id, &e->sink);
+        }
+        s->is_too_long = false;
+        if (s->line.room > 4 * (size_t)READ_ROOM || s->line.is_broken)
+                mcp_bytes_fini(&s->line);
+        s->line.len = 0;
+}
+
 static void
 take_bytes(struct stdio *s, const char *bytes, size_t len)
 {
         while (len > 0) {
                 const char *newline = memchr(bytes, '\n', len);
                 size_t part = newline ? (size_t)(newline - bytes) : len;
-                size_t room = MCP_MESSAGE_MAX + 1 - s->line.len;
 
-                mcp_bytes_put(&s->line, bytes, part < room ? part : room);
+                take_part(s, bytes, part);
                 bytes += part + (newline != NULL);
                 len -= part + (newline != NULL);
-                if (!newline)
-                        return;
-                take_message(s, s->line.text ? s->line.text : "", s->line.len);
-                if (s->line.room > 4 * (size_t)READ_ROOM)
-                        mcp_bytes_fini(&s->line);
-                s->line.len = 0;
+                if (newline)
+                        take_line(s);
         }
 }
 

@@ -48,24 +48,19 @@ request_text(struct mcp_request *r, const char *text, size_t len, bool is_error)
         request_answer(r, &w);
 }
 
+/* The same text twice, once as a string: it is not read again, for a reader may refuse what a command may print (U+0000). */
 void
 request_structured(struct mcp_request *r, struct json_writer *take_w, bool is_error)
 {
-        static const struct text_limits limits = { 64u << 20, MCP_DEPTH_MAX, 1u << 20 };
-        const struct node *root = NULL;
         struct json_writer w;
-        struct error e;
 
-        if (take_w->is_broken || json_read(&r->arena, take_w->text, take_w->len, &limits, &root, &e) < 0) {
-                json_fini(take_w);
-                (void)fail(&e, ERROR_NO_MEMORY, "there is no memory left for this answer");
-                request_fail(r, &e);
-                return;
-        }
         request_result(r, &w);
-        open_content(&w, take_w->text, take_w->len);
+        if (take_w->is_broken)
+                w.is_broken = true;
+        else
+                open_content(&w, take_w->text, take_w->len);
         json_key(&w, "structuredContent");
-        json_node(&w, root);
+        json_raw(&w, take_w->text, take_w->len);
         if (is_error)
                 json_member_bool(&w, "isError", true);
         mcp_result_close(&w);

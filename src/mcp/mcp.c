@@ -14,6 +14,8 @@
 #include "mcp/server.h"
 #include "mcp/tools.h"
 
+enum { SCAN_ARENA = 16 * 1024 };
+
 /* -- the server --------------------------------------------------------------------------------------------------------- */
 
 struct mcp_server *
@@ -53,16 +55,21 @@ finish(struct mcp_request *r)
 void
 request_answer(struct mcp_request *r, struct json_writer *take_w)
 {
-        static const char broken[] = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":\"There is no memory left for this answer\"}}";
         struct json_writer w = *take_w;
         struct mcp_sink *sink = r->sink;
+        struct mcp_refusal why;
+        int status = 200;
 
         *take_w = (struct json_writer){ .is_broken = true };
+        if (w.is_broken) {             /* the short one, under its id, still fits */
+                status = 500;
+                json_fini(&w);
+                json_init(&w, false);
+                (void)mcp_refuse(&why, status, MCP_INTERNAL_ERROR, "There is no memory left for this answer");
+                mcp_error_write(&w, r->message.id, &why);
+        }
         finish(r);
-        if (w.is_broken)
-                sink->answer(sink, 500, broken, sizeof broken - 1);
-        else
-                sink->answer(sink, 200, w.text, w.len);
+        sink->answer(sink, status, w.is_broken ? "{}" : w.text, w.is_broken ? 2 : w.len);
         json_fini(&w);
 }
 
@@ -219,29 +226,53 @@ is_in_flight(const struct mcp_server *s, const struct mcp_request *r)
         return false;
 }
 
+/* A message that was not read, or is not served: its error goes to where its client looks for it. */
 static void
-answer_full(struct mcp_sink *sink)
+refuse_scanned(struct mcp_sink *sink, const struct mcp_id_scan *scan, const struct mcp_refusal *why)
 {
-        static const char full[] = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32000,\"message\":\"Too many requests at once\"}}";
+        struct arena arena;
 
-        sink->answer(sink, 503, full, sizeof full - 1);
+        arena_init(&arena, SCAN_ARENA);
+        answer_refusal(sink, mcp_id_scan_end(scan, &arena), why);
+        arena_fini(&arena);
+}
+
+void
+mcp_receive_too_long(const struct mcp_id_scan *scan, struct mcp_sink *sink)
+{
+        struct mcp_refusal why;
+
+        (void)mcp_refuse(&why, 413, MCP_INVALID_REQUEST, "The message is longer than %d bytes and was not read. Nothing was done. Send less in one message", (int)MCP_MESSAGE_MAX);
+        refuse_scanned(sink, scan, &why);
+}
+
+static void
+answer_full(struct mcp_sink *sink, const char *bytes, size_t len)
+{
+        struct mcp_id_scan scan = { 0 };
+        struct mcp_refusal why;
+
+        mcp_id_scan_put(&scan, bytes, len);
+        (void)mcp_refuse(&why, 503, MCP_SERVER_ERROR, "Too many requests at once");
+        refuse_scanned(sink, &scan, &why);
 }
 
 static struct mcp_request *
 begin(struct mcp_request *r, const struct mcp_ask *ask)
 {
         struct mcp_server *s = r->server;
+        struct mcp_refusal why;
 
         r->client = mcp_client_get(s, ask);
         if (!r->client) {
-                static const char full[] = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":\"There is no memory left\"}}";
-
-                r->sink->answer(r->sink, 503, full, sizeof full - 1);
+                (void)mcp_refuse(&why, 503, MCP_INTERNAL_ERROR, "There is no memory left");
+                answer_refusal(r->sink, r->message.id, &why);
                 request_drop(r);
                 return NULL;
         }
         if (!r->client->is_http && r->client->requests >= MCP_PIPE_REQUESTS_MAX) {
-                answer_full(r->sink);
+                (void)mcp_refuse(&why, 503, MCP_SERVER_ERROR, "Too many requests at once");
+                answer_refusal(r->sink, r->message.id, &why);
                 request_drop(r);
                 return NULL;
         }
@@ -261,7 +292,7 @@ mcp_receive(struct mcp_server *s, const struct mcp_ask *ask, const char *bytes, 
         struct mcp_refusal why;
 
         if (!r) {
-                answer_full(sink);
+                answer_full(sink, bytes, len);
                 return NULL;
         }
         if (mcp_message_read(&r->arena, bytes, len, &ask->headers, &r->message, &why) < 0) {

@@ -13,6 +13,7 @@
 #include "loop/loop.h"
 #include "mcp/backend.h"
 #include "mcp/message.h"
+#include "mcp/message_id.h"
 
 enum { MCP_BACKGROUND_MS = 10 * 60 * 1000 /* a client over HTTP that is silent for so long has gone */, MCP_WAIT_MS = 5 * 60 * 1000,
        MCP_REQUESTS_MAX = 2 * 1024 /* as many as HTTP's two listeners have connections: no agent waits for another */, MCP_PIPE_REQUESTS_MAX = 256 /* of one over pipes */,
@@ -56,6 +57,9 @@ void mcp_server_free(struct mcp_server *s);
 
 /* Takes one message. Answers NULL where the sink has its answer already; else the request, until its answer or mcp_cancel(). */
 struct mcp_request *mcp_receive(struct mcp_server *s, const struct mcp_ask *ask, const char *bytes, size_t len, struct mcp_sink *sink);
+
+/* Refuses a message of more than MCP_MESSAGE_MAX bytes, under its id. */
+void mcp_receive_too_long(const struct mcp_id_scan *scan, struct mcp_sink *sink);
 
 /* The client has gone: no answer is sent, the command's tree is killed. Accepts NULL. */
 void mcp_cancel(struct mcp_request *r);

@@ -33,6 +33,51 @@ test_initialize(void **state)
         raze(&w);
 }
 
+/* A client waits for its answer under the id that it gave. */
+static void
+test_refused_under_its_id(void **state)
+{
+        static const char *const texts[] = { "\\u0000", "\\ud800", "\xff" };
+        struct world w;
+        char text[512];
+
+        (void)state;
+        build(&w);
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+                (void)snprintf(text, sizeof text, "{\"method\":\"tools/call\",\"params\":{\"name\":\"%s\"},\"jsonrpc\":\"2.0\",\"id\":%zu}", texts[i], i);
+                say(&w, text);
+                (void)snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%zu,\"error\":{\"code\":-32700,", i);
+                expect_part(&w, text);
+        }
+        say(&w, "{\"jsonrpc\":\"2.0\",\"id\":\"twice\",\"method\":\"ping\",\"params\":{\"a\":1,\"a\":2}}");
+        expect_part(&w, "\"id\":\"twice\",\"error\"");
+        for (unsigned i = 0; i < MCP_PIPE_REQUESTS_MAX; i++)
+                say(&w, CALL(1, EXECUTE, "{\"command\":\"sleep 9\"}"));
+        say(&w, CALL(77, EXECUTE, "{\"command\":\"sleep 9\"}"));
+        expect(&w, "{\"jsonrpc\":\"2.0\",\"id\":77,\"error\":{\"code\":-32000,\"message\":\"Too many requests at once\"}}");
+        raze(&w);
+}
+
+/* What a command prints may hold what Carrel's reader of JSON refuses. */
+static void
+test_output_of_any_byte(void **state)
+{
+        struct world w;
+        struct noted *n;
+
+        (void)state;
+        build(&w);
+        say(&w, CALL(3, "exec", "{\"command\":\"cat /proc/self/environ\"}"));
+        n = last(&w, OP_EXEC);
+        start_exec(n, 1, 2);
+        n->call->ops->output(n->call, 1, "a\0b", 3);
+        exit_with(n, OUTCOME_EXITED, 0);
+        expect_part(&w, "\"structuredContent\":{");
+        expect_part(&w, "\"stdout\":\"a\\u0000b\"");
+        expect_part(&w, "\\\"stdout\\\":\\\"a\\\\u0000b\\\"");
+        raze(&w);
+}
+
 static void
 test_discover(void **state)
 {
@@ -280,6 +325,8 @@ main(void)
 {
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_initialize),
+                cmocka_unit_test(test_refused_under_its_id),
+                cmocka_unit_test(test_output_of_any_byte),
                 cmocka_unit_test(test_discover),
                 cmocka_unit_test(test_list),
                 cmocka_unit_test(test_not_configured),

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mcp/message_id.h"
+
 static const struct text_limits limits = { MCP_MESSAGE_MAX, MCP_DEPTH_MAX, MCP_NODES_MAX };
 static const char *const legacy_versions[] = { "2024-10-07", "2024-11-05", "2025-03-26", "2025-06-18", MCP_LEGACY_LATEST };
 
@@ -216,12 +218,16 @@ read_era(struct mcp_message *m, const struct mcp_headers *h, struct mcp_refusal 
 int
 mcp_message_read(struct arena *arena, const char *bytes, size_t len, const struct mcp_headers *headers, struct mcp_message *ret, struct mcp_refusal *ret_why)
 {
+        struct mcp_id_scan scan = { 0 };
         const struct node *root;
         struct error e;
 
         *ret = (struct mcp_message){ 0 };
-        if (json_read(arena, bytes, len, &limits, &root, &e) < 0)
+        if (json_read(arena, bytes, len, &limits, &root, &e) < 0) {
+                mcp_id_scan_put(&scan, bytes, len);
+                ret->id = mcp_id_scan_end(&scan, arena);
                 return mcp_refuse(ret_why, 400, e.code == ERROR_NO_MEMORY ? MCP_INTERNAL_ERROR : MCP_PARSE_ERROR, "Parse error: %.240s", e.message);
+        }
         if (read_shape(root, ret, ret_why) < 0)
                 return -1;
         return read_era(ret, headers, ret_why);

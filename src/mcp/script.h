@@ -14,7 +14,7 @@
 
 /* -- a backend that notes the calls, and lets the test say what comes of them ------------------------------------------------- */
 
-enum { CALLS_MAX = 16 };
+enum { CALLS_MAX = MCP_PIPE_REQUESTS_MAX + 16 };
 
 struct noted {
         struct mcp_call *call;

@@ -56,6 +56,7 @@ void json_double(struct json_writer *w, double value);
 void json_bool(struct json_writer *w, bool value);
 void json_none(struct json_writer *w);                                       /* null */
 void json_node(struct json_writer *w, const struct node *n);              /* a whole tree */
+void json_raw(struct json_writer *w, const char *json, size_t len);       /* one value that another writer wrote */
 
 /* key and value in one call */
 void json_member_text(struct json_writer *w, const char *key, const char *text);

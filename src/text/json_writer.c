@@ -154,6 +154,15 @@ json_close_list(struct json_writer *w)
         close_bracket(w, "]");
 }
 
+void
+json_raw(struct json_writer *w, const char *json, size_t len)
+{
+        before(w);
+        if (len > 0)
+                put(w, json, len);
+        w->needs_comma = true;
+}
+
 /* -- strings ----------------------------------------------------------------------------------------- */
 
 static bool

@@ -432,13 +432,30 @@ def long_lines(d):
     with of_stdio(d) as a:
         a.child.stdin.write(b"[" + b" " * (3 << 20) + b"]\n" + b"\n\r\n")
         check("after a line that is too long, the next is served", a.ask("ping")["result"] == {})
+        for number, order in ((501, "first"), (502, "last")):
+            message = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "write_files", "arguments": {"files": [{"path": "/tmp/a", "content": "x" * 1200000}]}}}
+            a.write({"id": number, **message} if order == "first" else {**message, "id": number})
+            check("a message that is too long is answered under its id, which comes " + order, "1048576" in a.answer(number)["error"]["message"], a.answer(number))
+        for number, text in ((503, "a\0b"), (504, "\ud800")):
+            a.write({"method": "tools/call", "params": {"name": "exec", "arguments": {"command": "echo " + text}}, "jsonrpc": "2.0", "id": number})
+            check("so is one with a character that is not taken: %r" % text, a.answer(number)["error"]["code"] == -32700, a.answer(number))
+
+
+def any_byte(d):
+    box = d.create()
+    with of_stdio(d, "--sandbox", box) as a:
+        got = a.call("exec", {"command": "printf 'a\\0b\\377'"})
+        check("output with a NUL is answered", got["structuredContent"]["stdout"] == "a\0b\ufffd" and json.loads(got["content"][0]["text"]) == got["structuredContent"] and
+              "isError" not in got, got)
+        again = a.call("exec_output", {"exec": got["structuredContent"]["exec"], "wait": True})["structuredContent"]
+        check("and again", again["stdout"] == "a\0b\ufffd" and again["exit_code"] == 0, again)
 
 
 signal.alarm(540)
 with Daemon() as daemon:
     for test in (texts_are_mastras, background_dies_with_its_agent, background_is_kept, keeper_may_go, cancel_kills, http_close_kills, tenants_never_meet, mounts_exclude_contexts,
                  nothing_configured, read_only_says_so, manifest_is_judged_at_once, owned_sandbox_is_stopped, the_page_is_true, http_rules, progress_streams, key_has_one_effect, files, flood,
-                 long_lines):
+                 long_lines, any_byte):
         try:
             test(daemon)
         except Exception as problem:       # a test that breaks is one that failed; the others still run
