@@ -15,8 +15,8 @@
 
 enum { CAPTURE_DEFAULT = 1 << 20, CAPTURE_MAX = 8 << 20 };
 
-/* The newest bytes of one stream, at most `cap` when it is written; contiguous: what was dropped on the way begins it anew. What came and was let go again is counted. */
-struct capture { char *bytes; size_t len, room, cap; uint64_t first, let_go; int is_broken; };
+/* The newest bytes of one stream, at most `cap` when it is written; contiguous: what was dropped on the way begins it anew. What came and was let go again is counted, and what did not come. */
+struct capture { char *bytes; size_t len, room, cap; uint64_t first, let_go, missed; int is_broken; };
 
 void capture_add(struct capture *c, const void *bytes, size_t len, uint64_t offset);
 void capture_fini(struct capture *c);

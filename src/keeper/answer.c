@@ -110,7 +110,7 @@ answer_exec(struct record_writer *w, const struct sandbox *s, const struct wire_
                 answer_end(w, &l->end);
         record_uint(w, FIELD_STDOUT_BYTES, l->end.stdout_bytes);
         record_uint(w, FIELD_STDERR_BYTES, l->end.stderr_bytes);
-        record_uint(w, FIELD_DROPPED, l->end.dropped_bytes);
+        record_uint(w, FIELD_DROPPED, l->end.dropped_bytes + l->stdout_first + l->stderr_first);
         record_uint(w, FIELD_STDOUT_OFFSET, l->stdout_first);
         record_uint(w, FIELD_STDERR_OFFSET, l->stderr_first);
         if (s->box)

@@ -253,6 +253,7 @@ request_take_counts(struct mcp_request *r, const struct record *fields)
         r->exec.err_bytes = record_get_uint(fields, FIELD_STDERR_BYTES, 0);
         r->out.total = record_get_uint(fields, FIELD_STDOUT_OFFSET, 0);
         r->err.total = record_get_uint(fields, FIELD_STDERR_OFFSET, 0);
+        r->exec.gone_bytes = record_get_uint(fields, FIELD_DROPPED, 0);
 }
 
 void

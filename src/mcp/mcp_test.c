@@ -78,6 +78,53 @@ test_output_of_any_byte(void **state)
         raze(&w);
 }
 
+/* One word, one meaning: what is missing from the offset asked for on, so that offset, text and what is missing add up. */
+static void
+test_dropped_bytes(void **state)
+{
+        struct world w;
+        struct noted *n;
+        char *text = malloc(100000);
+
+        (void)state;
+        assert_non_null(text);
+        memset(text, 'x', 100000);
+        build(&w);
+        say(&w, CALL(3, "exec", "{\"command\":\"yes\"}"));
+        n = last(&w, OP_EXEC);
+        start_exec(n, 1, 2);
+        for (int i = 0; i < 30; i++)
+                n->call->ops->output(n->call, 1, text, 100000);
+        n->call->ops->ended(n->call, &(struct channel_end){ .word = OUTCOME_EXITED, .stdout_bytes = 3000500, .dropped_bytes = 500 });
+        expect_part(&w, "\"stdout_bytes\":3000500,\"stderr_bytes\":0,\"stdout_offset\":2934464,\"stderr_offset\":0,\"dropped_bytes\":2934964}");
+        raze(&w);
+        free(text);
+}
+
+/* The same call with the key of a command that has ended: its state is the one that it has. */
+static void
+test_key_of_an_ended(void **state)
+{
+        unsigned char bytes[256] __attribute__((aligned(8)));
+        struct record_writer fields;
+        struct world w;
+        struct noted *n;
+
+        (void)state;
+        build(&w);
+        say(&w, CALL(3, "exec", "{\"command\":\"x\",\"background\":true}"));
+        n = last(&w, OP_EXEC);
+        record_init(&fields, bytes, sizeof bytes);
+        record_uint(&fields, FIELD_EXEC, 4);
+        record_text(&fields, FIELD_STATE, "ended");
+        reply(n, &fields);
+        n->call->ops->started(n->call, &(struct channel_started){ 4, 9 });
+        assert_int_equal(w.client.answers, 0);
+        exit_with(n, OUTCOME_EXITED, 0);
+        expect_part(&w, "{\"exec\":4,\"state\":\"ended\",\"pid\":9,\"outcome\":\"exited\",\"exit_code\":0");
+        raze(&w);
+}
+
 static void
 test_discover(void **state)
 {
@@ -327,6 +374,8 @@ main(void)
                 cmocka_unit_test(test_initialize),
                 cmocka_unit_test(test_refused_under_its_id),
                 cmocka_unit_test(test_output_of_any_byte),
+                cmocka_unit_test(test_dropped_bytes),
+                cmocka_unit_test(test_key_of_an_ended),
                 cmocka_unit_test(test_discover),
                 cmocka_unit_test(test_list),
                 cmocka_unit_test(test_not_configured),

@@ -88,10 +88,10 @@ struct mcp_request {
         /* what tools that hear a command keep */
         struct tools_stream out, err;
         struct {
-                uint64_t exec, pid, out_bytes, err_bytes;
+                uint64_t exec, pid, out_bytes, err_bytes, gone_bytes /* that could not be had any more when it was asked for */;
                 int64_t tail, timeout_ms;
                 int exit_code;
-                bool is_background, has_pid, is_running, has_started, was_killed, wants_wait;
+                bool is_background, has_pid, is_running, has_started, has_ended, was_killed, wants_wait;
                 char pid_text[24];
                 struct channel_end end;
                 tools_ended_fn *refused;           /* goes on once it is known what was */

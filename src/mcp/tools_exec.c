@@ -15,15 +15,22 @@ enum { SHOWN = 64 * 1024 };
 
 /* -- the answer ------------------------------------------------------------------------------------------------------------- */
 
-static void
-write_stream(struct json_writer *w, const char *name, const struct tools_stream *s, size_t shown)
+/* How much of what is held is given: the newest, from the beginning of a character on. */
+static size_t
+shown_len(const struct tools_stream *s, size_t most)
 {
-        size_t at = s->bytes.len > shown ? s->bytes.len - shown : 0;
+        size_t at = s->bytes.len > most ? s->bytes.len - most : 0;
 
         for (size_t i = 0; at > 0 && i < 3 && at < s->bytes.len && ((unsigned char)s->bytes.text[at] & 0xc0) == 0x80; i++)
                 at++;
+        return s->bytes.len - at;
+}
+
+static void
+write_stream(struct json_writer *w, const char *name, const struct tools_stream *s, size_t len)
+{
         json_key(w, name);
-        json_bytes(w, s->bytes.text ? s->bytes.text + at : "", s->bytes.len - at);
+        json_bytes(w, s->bytes.text ? s->bytes.text + (s->bytes.len - len) : "", len);
 }
 
 static size_t
@@ -47,7 +54,6 @@ write_end(struct json_writer *w, const struct channel_end *end)
         json_member_int(w, "duration_ms", (int64_t)end->duration_ms);
         json_member_int(w, "cpu_ms", (int64_t)end->cpu_ms);
         json_member_int(w, "memory_peak_kb", (int64_t)end->memory_peak_kb);
-        json_member_int(w, "dropped_bytes", (int64_t)end->dropped_bytes);
 }
 
 /* `end` NULL: it still runs. */
@@ -55,6 +61,8 @@ static void
 answer(struct mcp_request *r, const struct channel_end *end, const struct record *refused)
 {
         struct json_writer w;
+        size_t out_len = shown_len(&r->out, shown_of(r)), err_len = shown_len(&r->err, shown_of(r));
+        uint64_t dropped = (end ? end->dropped_bytes : r->exec.gone_bytes) + (r->out.came - out_len) + (r->err.came - err_len);
         bool is_fine = !end || (end->word == OUTCOME_EXITED && end->exit_code == 0);
 
         json_init(&w, false);
@@ -65,10 +73,13 @@ answer(struct mcp_request *r, const struct channel_end *end, const struct record
                 json_member_int(&w, "pid", (int64_t)r->exec.pid);
         if (end)
                 write_end(&w, end);
-        write_stream(&w, "stdout", &r->out, shown_of(r));
-        write_stream(&w, "stderr", &r->err, shown_of(r));
-        json_member_int(&w, "stdout_bytes", (int64_t)r->out.total);
-        json_member_int(&w, "stderr_bytes", (int64_t)r->err.total);
+        write_stream(&w, "stdout", &r->out, out_len);
+        write_stream(&w, "stderr", &r->err, err_len);
+        json_member_int(&w, "stdout_bytes", (int64_t)(end && end->stdout_bytes > r->out.total ? end->stdout_bytes : r->out.total));
+        json_member_int(&w, "stderr_bytes", (int64_t)(end && end->stderr_bytes > r->err.total ? end->stderr_bytes : r->err.total));
+        json_member_int(&w, "stdout_offset", (int64_t)(r->out.total - out_len));
+        json_member_int(&w, "stderr_offset", (int64_t)(r->err.total - err_len));
+        json_member_int(&w, "dropped_bytes", (int64_t)dropped);
         tools_refused_members(&w, refused);
         json_close_map(&w);
         request_structured(r, &w, !is_fine);
@@ -84,6 +95,8 @@ on_reply(struct mcp_call *c, const struct record *fields, bool is_last)
         (void)is_last;
         r->exec.exec = record_get_uint(fields, FIELD_EXEC, r->exec.exec);
         r->exec.pid = record_get_uint(fields, FIELD_PID, 0);
+        r->exec.has_ended = strcmp(record_get_text(fields, FIELD_STATE, ""), "ended") == 0;
+        request_take_counts(r, fields);
 }
 
 static void
@@ -93,7 +106,7 @@ on_started(struct mcp_call *c, const struct channel_started *s)
 
         r->exec.exec = s->exec;
         r->exec.pid = (uint64_t)s->pid;
-        if (!r->exec.is_background)
+        if (!r->exec.is_background || r->exec.has_ended)       /* the same call again, after its end: that comes next */
                 return;
         r->server->backend->end(c, true);
         answer(r, NULL, NULL);
@@ -136,13 +149,6 @@ tool_exec(struct mcp_request *r)
 /* -- exec_output ---------------------------------------------------------------------------------------------------------------------- */
 
 static void
-on_attached(struct mcp_call *c, const struct record *fields, bool is_last)
-{
-        on_reply(c, fields, is_last);
-        request_take_counts(request_of(c), fields);
-}
-
-static void
 on_attached_start(struct mcp_call *c, const struct channel_started *s)
 {
         struct mcp_request *r = request_of(c);
@@ -163,7 +169,7 @@ on_quiet(struct mcp_call *c)
 }
 
 static const struct mcp_call_ops attached_ops = {
-        on_attached, request_on_refused, on_attached_start, request_on_failed, request_on_output, on_ended, request_on_lost, on_quiet,
+        on_reply, request_on_refused, on_attached_start, request_on_failed, request_on_output, on_ended, request_on_lost, on_quiet,
 };
 
 static void

@@ -33,6 +33,7 @@ tools_stream_put(struct tools_stream *s, const char *bytes, size_t len)
         struct mcp_bytes *b = &s->bytes;
 
         s->total += len;
+        s->came += len;
         mcp_bytes_put(b, bytes, len);
         if (b->is_broken || b->len < 2 * (size_t)TOOLS_KEPT)
                 return;

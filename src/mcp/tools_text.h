@@ -18,6 +18,7 @@ enum { TOOLS_TAIL = 200, TOOLS_TAIL_KILLED = 50, TOOLS_TOKENS = 2000, TOOLS_KEPT
 struct tools_stream {
         struct mcp_bytes bytes;
         uint64_t total, dropped_lines;
+        uint64_t came;                 /* of `total`, which counts from the command's first byte: what was heard here */
 };
 
 void tools_stream_put(struct tools_stream *s, const char *bytes, size_t len);

@@ -95,6 +95,17 @@ def commands(d, box):
     check("waiting, from an offset", done["stdout"] == "got words\nend\n" and done["outcome"] == "exited" and done["stdout_offset"] == 6, done)
     check("exec.get and exec.list", d.must("GET", "%s/%d" % (path, number))["outcome"] == "exited" and number in [i["exec"] for i in d.must("GET", path)["items"]] and
           d.call("GET", path + "/99999").code == "exec_not_found")
+    ended = [d.must("POST", path, {"command": "echo once", "background": True, "key": "ended"})]
+    until("it has ended", lambda: d.must("GET", "%s/%d" % (path, ended[0]["exec"]))["state"] == "ended")
+    ended.append(d.must("POST", path, {"command": "echo once", "background": True, "key": "ended"}))
+    check("the call of a background exec that has ended, again, says so", (ended[1]["exec"], ended[1]["state"], ended[1]["outcome"]) == (ended[0]["exec"], "ended", "exited"), ended)
+    much = d.must("POST", path, {"command": "head -c 10000000 /dev/zero | tr '\\0' x; echo e >&2", "background": True})["exec"]
+    until("it has ended", lambda: d.must("GET", "%s/%d" % (path, much))["state"] == "ended")
+    for where in ("", "/output", "/output?wait=true", "/output?wait=true&stdout_offset=9500000", "/output?wait=true&stdout_offset=5000000"):
+        got = d.must("GET", "%s/%d%s" % (path, much, where))
+        asked = int(where.partition("stdout_offset=")[2] or 0)
+        check("dropped_bytes are what is missing up to stdout_offset, in .../N%s" % where, got["stdout_bytes"] == 10000000 and got["dropped_bytes"] == got["stdout_offset"] - asked and
+              ("output" not in where or got["stdout_offset"] + len(got["stdout"]) == 10000000), {k: v for k, v in got.items() if k != "stdout"})
     late = d.must("POST", path, {"command": "until [ -e go ]; do sleep 0.02; done; exec sha256sum", "background": True, "stdin": True, "input": "0" * 65000})["exec"]
     pieces = [b"0" * 65000] + [bytes([65 + i]) * 100000 for i in range(40)]
     sent = [d.call("POST", "%s/%d/stdin" % (path, late), piece).status for piece in pieces[1:]]
