@@ -28,7 +28,7 @@ struct carrel_exec {
         int socket;
         uint32_t number;
         int pid;
-        int is_heard, is_gone, has_end;        /* a frame came; nothing more can be sent; `end` is meant */
+        int is_heard, is_gone, has_end, is_own;        /* a frame came; nothing more can be sent; `end` is meant; this call began it */
         struct carrel_end end;
         struct channel_reader reader;
         const unsigned char *at;  size_t left; /* of `in`, not yet read */
@@ -120,16 +120,20 @@ take_exec(struct carrel *c, enum operation_code op, const char *name, struct car
 {
         struct record r;
         uint64_t number;
-        int fd;
+        int fd, has_ended;
 
         if (connection_call(c, op, &r, &fd, e) < 0)
                 return -1;
         number = record_get_uint(&r, FIELD_EXEC, 0);
+        has_ended = strcmp(record_get_text(&r, FIELD_STATE, ""), "ended") == 0;
         if (number == 0 || number > UINT32_MAX) {
                 (void)close(fd);
                 return fail(e, ERROR_PROTOCOL, "the daemon's answer lacks the exec's number");
         }
-        return client_exec_take(fd, (uint32_t)number, name, ret, e);
+        if (client_exec_take(fd, (uint32_t)number, name, ret, e) < 0)
+                return -1;
+        (*ret)->is_own = op == OP_EXEC && !has_ended;
+        return 0;
 }
 
 int
@@ -375,15 +379,18 @@ take_piece(struct carrel_exec *x, const struct channel_piece *p, struct carrel_p
         }
 }
 
-/* The stream is over: that is right after its last frame only. */
+/* The stream is over. Before its last frame the sandbox was killed, or broke off: what was begun ends once, in one word, though nobody saw how. */
 static int
-stream_is_over(struct carrel_exec *x, struct error *e)
+stream_is_over(struct carrel_exec *x, struct carrel_piece *ret, struct error *e)
 {
-        if (x->reader.is_over)
+        const struct channel_end lost = { .word = OUTCOME_LOST, .exit_code = -1, .stdout_bytes = x->next[0], .stderr_bytes = x->next[1] };
+
+        if (x->reader.is_over || x->has_end)
                 return 0;
-        if (!x->is_heard)
+        if (!x->is_heard && !x->is_own)
                 return fail(e, ERROR_EXEC_NOT_FOUND, "the sandbox knows no exec %u, or has ended", x->number);
-        return fail(e, ERROR_CONNECTION_LOST, "the sandbox ended, or was lost, before exec %u did", x->number);
+        *ret = (struct carrel_piece){ .kind = CARREL_END };
+        return take_end(x, &lost, e);
 }
 
 /* 1: bytes came; 0: none within the time; 2: the stream is over; -1. */
@@ -426,11 +433,11 @@ client_exec_read(struct carrel_exec *x, int timeout_ms, struct carrel_piece *ret
                         return take_piece(x, &piece, ret, e);
                 if (got < 0)
                         return fail(e, ERROR_PROTOCOL, "what the sandbox tells of the command is malformed");
-                if (x->reader.is_over)
+                if (x->reader.is_over || x->has_end)
                         return 0;
                 got = receive(x, until, e);
                 if (got == 2)
-                        return stream_is_over(x, e);
+                        return stream_is_over(x, ret, e);
                 if (got <= 0)
                         return got;
         }

@@ -8,13 +8,15 @@
 #include "door/mcp_keeper.h"
 
 #include "door/follow.h"
+#include "event/outcome.h"
 #include "loop/later.h"
 
 struct link {
         struct keeper_call call;       /* first */
         struct follow follow;
         struct mcp_call *of;           /* NULL once it was let go */
-        bool has_channel;
+        uint64_t seen[2];              /* bytes of each stream, up to where it was heard */
+        bool has_channel, has_started;
 };
 
 /* -- letting go ------------------------------------------------------------------------------------------------------------- */
@@ -56,6 +58,7 @@ on_started(struct follow *f, const struct channel_started *s)
 {
         struct mcp_call *c = link_of(f)->of;
 
+        link_of(f)->has_started = true;
         c->ops->started(c, s);
 }
 
@@ -72,7 +75,7 @@ on_output(struct follow *f, int stream, const void *bytes, size_t len, uint64_t 
 {
         struct mcp_call *c = link_of(f)->of;
 
-        (void)offset;
+        link_of(f)->seen[stream - 1] = offset + len;
         if (c)
                 c->ops->output(c, stream, bytes, len);
 }
@@ -88,9 +91,15 @@ on_ended(struct follow *f, const struct channel_end *channel_end)
 static void
 on_lost(struct follow *f)
 {
+        const struct link *l = link_of(f);
+        struct channel_end lost = { .word = OUTCOME_LOST, .exit_code = -1, .stdout_bytes = l->seen[0], .stderr_bytes = l->seen[1] };
+        bool has_started = l->has_started;
         struct mcp_call *c = let_go(link_of(f), false);
 
-        c->ops->lost(c);
+        if (has_started)
+                c->ops->ended(c, &lost);       /* what was begun ends once, in one word */
+        else
+                c->ops->lost(c);
 }
 
 static void

@@ -18,6 +18,7 @@
 #include "door/exec_view.h"
 #include "door/follow.h"
 #include "door/rest.h"
+#include "event/outcome.h"
 #include "loop/later.h"
 
 enum mode {
@@ -37,7 +38,7 @@ struct session {
         struct loop_timer quiet;
         struct exchange *x;
         enum mode mode;
-        int is_watcher, is_base64, stays, stream;      /* stays: the exec goes on without this client */
+        int is_watcher, is_base64, stays, stream;      /* is_watcher: of an exec of others; stays: the exec goes on without this client */
         uint64_t want[2], seen[2];     /* MODE_NOW: so far it has printed; so far it was told */
         char tails[2][4];              /* MODE_EVENTS: the beginning of a character whose end has not come */
         size_t tail_lens[2];
@@ -297,6 +298,16 @@ on_end(struct follow *f, const struct channel_end *end)
                 tell_end(s);
 }
 
+/* What was begun ends once, in one word, also when its box is killed: nobody saw its end. */
+static void
+tell_lost(struct session *s)
+{
+        s->view.is_ended = 1;
+        s->view.end = (struct channel_end){ .word = OUTCOME_LOST, .exit_code = -1, .stdout_bytes = s->seen[0], .stderr_bytes = s->seen[1],
+                                            .dropped_bytes = s->view.streams[0].missed + s->view.streams[1].missed };
+        tell_end(s);
+}
+
 static void
 on_lost(struct follow *f)
 {
@@ -306,8 +317,12 @@ on_lost(struct follow *f)
 
         if (!s->view.is_started && strcmp(record_get_text(&fields, FIELD_STATE, ""), "ended") == 0)
                 (void)fail_at(&e, ERROR_EXEC_NOT_FOUND, "exec", "forgotten", "the command has ended, and what it printed is no longer kept");
-        else
+        else if ((!s->view.is_started && s->is_watcher) || s->mode == MODE_RAW || s->mode == MODE_RAW_NOW)     /* bytes alone cannot say it: they break off */
                 (void)fail_at(&e, ERROR_BACKEND_FAILED, NULL, "lost", "the sandbox ended, or its box broke off, before the command's end was known");
+        else {
+                tell_lost(s);
+                return;
+        }
         fail_session(s, &e);
 }
 

@@ -11,13 +11,14 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import DEEP, PATIENCE, check, end
-from daemon_rig import Daemon, until
+from box_rig import CARREL, DEEP, PATIENCE, check, end
+from daemon_rig import Daemon, processes_of, until
 
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MANIFEST = "---\nschema: sandbox/v1\nid: '@test/rest'\nversion: 1.0.0\nprovider: local\nconfig: {}\nlimits: {timeout_ms: 60000}\n---\nwords\n"
@@ -321,10 +322,65 @@ def watching(d):
     check("events tell what happens", all(name == data["event"] for name, data in seen), seen)
 
 
+def box_process(d, box):
+    """The process that writes the box's journal."""
+    path = os.path.join(d.state, "boxes", box, "journal")
+    for pid in processes_of(d.state):
+        try:
+            if any(os.readlink("/proc/%d/fd/%s" % (pid, fd)) == path for fd in os.listdir("/proc/%d/fd" % pid)):
+                return pid
+        except OSError:
+            continue
+    raise AssertionError("no process holds %s" % path)
+
+
+def box_is_killed(d):
+    """kill -9 of a box: all who follow a command in it hear the same, once."""
+    box = d.create()
+    path = "/v1/sandboxes/%s/execs" % box
+    said = {}
+    command = "echo begun; exec sleep 1000"
+
+    def rest():
+        got = d.must("POST", path, {"command": command})
+        said["REST"] = (got["state"], got["outcome"], got["exit_code"], got["stdout"])
+
+    def events():
+        got = list(d.stream("POST", path, {"command": command}))
+        said["events"] = (got[-1][1]["state"], got[-1][1]["outcome"], got[-1][1]["exit_code"], got[1][1]["data"])
+        check("one end among the events", [n for n, _ in got] == ["started", "stdout", "end"], got)
+
+    def waits(number):
+        got = d.must("GET", "%s/%d/output?wait=true" % (path, number))
+        said["output?wait"] = (got["state"], got["outcome"], got["exit_code"], got["stdout"])
+
+    def tool():
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "exec", "arguments": {"command": command}}}
+        got = json.loads(d.must("POST", "/mcp?sandbox=" + box, call, headers={"Accept": "application/json"})["result"]["content"][0]["text"])
+        said["MCP"] = (got["state"], got["outcome"], got["exit_code"], got["stdout"])
+
+    def cli():
+        done = subprocess.run([CARREL, "exec", "--json", "--state", d.state, box, "--", "sh", "-c", command], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        got = json.loads(done.stdout)
+        said["CLI"] = ("ended", got.get("outcome"), done.returncode, got.get("stdout"))
+    number = d.must("POST", path, {"command": command, "background": True})["exec"]
+    threads = [threading.Thread(target=t, args=a) for t, a in ((rest, ()), (events, ()), (waits, (number,)), (tool, ()), (cli, ()))]
+    for t in threads:
+        t.start()
+    until("all run", lambda: sum(e["state"] == "running" and e["stdout_bytes"] == 6 for e in d.must("GET", path)["items"]) == 5)
+    os.kill(box_process(d, box), signal.SIGKILL)
+    for t in threads:
+        t.join(PATIENCE)
+    check("a box that is killed is told in one way: its commands are lost", said == dict.fromkeys(("REST", "events", "output?wait", "MCP", "CLI"), ("ended", "lost", 125, "begun\n")), said)
+    until("the keeper has heard of it", lambda: d.must("GET", "/v1/sandboxes/" + box)["status"] == "failed")
+    items = d.must("GET", path)["items"]
+    check("and so they stand in the list", len(items) == 5 and {(e["state"], e["outcome"], e["exit_code"]) for e in items} == {("ended", "lost", 125)}, items)
+
+
 with Daemon("--listen", "127.0.0.1:0", "--json") as daemon:
     tcp = int(until("it says where it listens", lambda: re.search(r"http://127\.0\.0\.1:(\d+), with the token", daemon.log_text())).group(1))
     sandbox = daemon.create(name="work", ports=[])
-    for part, words in ((lifecycle, ()), (commands, (sandbox,)), (files, (sandbox,)), (bytes_through, (sandbox,)), (going, (sandbox,)), (ports, ()), (credentials, (tcp,)), (watching, ())):
+    for part, words in ((lifecycle, ()), (commands, (sandbox,)), (files, (sandbox,)), (bytes_through, (sandbox,)), (going, (sandbox,)), (ports, ()), (credentials, (tcp,)), (watching, ()), (box_is_killed, ())):
         try:
             part(daemon, *words)
         except Exception as e:        # one part that breaks is one failed line, not the end of the others

@@ -176,9 +176,9 @@ def hostile_words(k):
 
 def channels(k):
     cases = (  # name, parts, status, code
-        ("a channel that closes at once", (), 126, "exec_not_found"),
-        ("one that closes after the start", (STARTED,), 125, "connection_lost"),
-        ("one that closes within a frame", (STARTED, frame(OUT, b"abc", 0, length=10)), 125, "connection_lost"),
+        ("a channel that closes at once", (), 125, "lost"),
+        ("one that closes after the start", (STARTED,), 125, "lost"),
+        ("one that closes within a frame", (STARTED, frame(OUT, b"abc", 0, length=10)), 125, "lost"),
         ("a frame of no kind", (STARTED, frame(99, b"abc")), 125, "protocol_error"),
         ("a frame of the other direction", (STARTED, frame(C_STDIN, b"abc")), 125, "protocol_error"),
         ("a frame that is too long", (STARTED, frame(OUT, b"abc", 0, length=1 << 30)), 125, "protocol_error"),
@@ -190,9 +190,12 @@ def channels(k):
     for name, script, status, code in cases:
         k.on("exec.start", k.channel(EXEC, play, *script))
         done = k.carrel("exec", "--json", "x", "--", "true")
-        check("an exec over %s ends with %d" % (name, status), done.returncode == status and code_of(done) == code, said(done))
+        check("an exec over %s ends with %d" % (name, status), done.returncode == status and (json.loads(done.stdout)["outcome"] if code == "lost" else code_of(done)) == code, said(done))
         done = k.carrel("exec", "x", "--", "true")
-        check("and live as well", done.returncode == status and code.encode() in done.stderr, said(done))
+        check("and live as well", done.returncode == status and (b"its end was not seen" if code == "lost" else code.encode()) in done.stderr, said(done))
+    k.on("exec.start", k.channel(dict(EXEC, state="ended"), play))
+    done = k.carrel("exec", "--json", "--key", "k", "x", "--", "true")
+    check("one that ended before, and is no longer kept, is not lost", done.returncode == 126 and code_of(done) == "exec_not_found", said(done))
     k.on("exec.start", k.channel(EXEC, play, STARTED, frame(OUT, b"a\n"), frame(ERR, b"b\n"), frame(OUT, b"c\n", 100), end_frame(7, out=102, err=2, dropped=98)))
     done = k.carrel("exec", "x", "--", "true")
     check("bytes that were dropped are counted, the rest comes, and the status is the command's", (done.returncode, done.stdout) == (7, b"a\nc\n") and

@@ -267,7 +267,10 @@ def execs(door):
         channel.close()
         return {"exec": 1, "state": "running"}, fd
     door.keeper.answers["EXEC"] = lost
-    check("a channel that breaks off is an error, never an ending", code(ask({"argv": ["x"]})) == "sandbox_backend_failed")
+    got = json.loads(ask({"argv": ["x"]})[2])
+    check("a channel that breaks off is one ending: lost", (got["state"], got["outcome"], got["exit_code"], got["stdout"], got["stdout_bytes"]) == ("ended", "lost", 125, "x", 1), got)
+    got = events(ask({"argv": ["x"]}, headers={"Accept": "text/event-stream"})[2])
+    check("so it is over events", [n for n, _ in got] == ["started", "stdout", "end"] and got[-1][1]["outcome"] == "lost", got)
     text = "aé€😀".encode() * 3
     pieces = [frame(STDOUT, text[i:i + 1], i) for i in range(len(text))]
     door.keeper.answers["EXEC"] = play(started_frame(), *pieces, frame(STDOUT, b"\xe2\x82", len(text)), frame(STDERR, b"\xf0\x9f", 10), end_frame(0, out=len(text) + 2, err=12))
