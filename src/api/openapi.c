@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "api/operation.h"
+#include "api/query.h"
 
 /* -- schemas --------------------------------------------------------------------------------------------------------- */
 
@@ -186,33 +187,52 @@ write_batch(struct json_writer *w)
 /* -- one route --------------------------------------------------------------------------------------------------------------- */
 
 static void
-write_parameter(struct json_writer *w, const char *name, const char *where, const struct api_field *f, const char *help)
+write_parameter(struct json_writer *w, const char *where, const struct api_field *f, const struct api_param *p)
 {
         json_open_map(w);
-        json_member_text(w, "name", name);
+        json_member_text(w, "name", f->name);
         json_member_text(w, "in", where);
-        json_member_bool(w, "required", strcmp(where, "path") == 0);
-        json_member_text(w, "description", help);
+        json_member_bool(w, "required", strcmp(where, "path") == 0 || (p && (p->flags & PARAM_REQUIRED) != 0));
+        json_member_text(w, "description", f->help);
         json_key(w, "schema");
         json_open_map(w);
-        if (f)
-                write_type(w, f);
-        else
-                json_member_text(w, "type", "string");
+        write_type(w, f);
+        write_bounds(w, f, p);
         json_close_map(w);
         json_close_map(w);
 }
 
-/* What the query of a route may hold beside the operation's own parameters. */
-static const struct { enum operation_code code; const char *name, *help; } queries[] = {
-        { OP_EXEC, "encoding", "base64: output is written so." },
-        { OP_EXEC_ATTACH, "encoding", "base64: output is written so." },
-        { OP_EXEC_ATTACH, "wait", "true: answer when it has ended." },
-        { OP_EXEC_ATTACH, "stream", "stdout or stderr: which one an application/octet-stream holds." },
-        { OP_EXEC_ATTACH, "follow", "false: what is there now, and no waiting for more." },
-        { OP_FILE_LIST, "encoding", "base64: names are written so." },
-        { OP_FILE_STAT, "encoding", "base64: names are written so." },
-};
+static void
+write_words(struct json_writer *w, const char *const *words)
+{
+        json_key(w, "enum");
+        json_open_list(w);
+        for (; *words; words++)
+                json_text(w, *words);
+        json_close_list(w);
+}
+
+static void
+write_queries(struct json_writer *w, const char *method, const char *route)
+{
+        const struct api_query *row;
+        size_t at = 0;
+
+        while ((row = api_query_next(method, route, &at))) {
+                json_open_map(w);
+                json_member_text(w, "name", row->name);
+                json_member_text(w, "in", "query");
+                json_member_bool(w, "required", row->is_required);
+                json_member_text(w, "description", row->help);
+                json_key(w, "schema");
+                json_open_map(w);
+                json_member_text(w, "type", row->kind == API_QUERY_FLAG ? "boolean" : "string");
+                if (row->kind == API_QUERY_WORD)
+                        write_words(w, row->words);
+                json_close_map(w);
+                json_close_map(w);
+        }
+}
 
 static void
 write_parameters(struct json_writer *w, const struct operation *o)
@@ -223,11 +243,9 @@ write_parameters(struct json_writer *w, const struct operation *o)
                 const struct api_field *f = api_field(o->params[i].tag);
 
                 if ((o->params[i].flags & (PARAM_IN_PATH | PARAM_IN_QUERY)) != 0)
-                        write_parameter(w, f->name, (o->params[i].flags & PARAM_IN_PATH) != 0 ? "path" : "query", f, f->help);
+                        write_parameter(w, (o->params[i].flags & PARAM_IN_PATH) != 0 ? "path" : "query", f, &o->params[i]);
         }
-        for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
-                if (queries[i].code == o->code)
-                        write_parameter(w, queries[i].name, "query", NULL, queries[i].help);
+        write_queries(w, o->method, o->route);
         json_close_list(w);
 }
 
@@ -364,12 +382,12 @@ write_operation(struct json_writer *w, const struct operation *o)
 
 /* -- routes that are no operation --------------------------------------------------------------------------------------------- */
 
-static const struct { const char *route, *method, *id, *help, *body, *status, *query, *query_help; } extra[] = {
-        { "/v1/sandboxes/{id}/files", "PUT", "file.put", "Writes one file from the raw body.", "application/octet-stream", "204", "path", "Path inside." },
-        { "/v1/sandboxes/{id}/execs/{exec}/stdin", "POST", "exec.stdin", "Writes the raw body to standard input.", "application/octet-stream", "204", "end", "true: standard input ends after it." },
-        { "/v1/sandboxes/{id}/execs/{exec}/resize", "POST", "exec.resize", "Changes the terminal's size: {rows, columns}.", "application/json", "204", NULL, NULL },
-        { "/v1/openapi.json", "GET", "openapi", "This document.", NULL, "200", NULL, NULL },
-        { "/healthz", "GET", "health", "Is the door open? Needs no credential.", NULL, "204", NULL, NULL },
+static const struct { const char *route, *method, *id, *help, *body, *status; } extra[] = {
+        { "/v1/sandboxes/{id}/files", "PUT", "file.put", "Writes one file from the raw body.", "application/octet-stream", "204" },
+        { "/v1/sandboxes/{id}/execs/{exec}/stdin", "POST", "exec.stdin", "Writes the raw body to standard input.", "application/octet-stream", "204" },
+        { "/v1/sandboxes/{id}/execs/{exec}/resize", "POST", "exec.resize", "Changes the terminal's size: {rows, columns}.", "application/json", "204" },
+        { "/v1/openapi.json", "GET", "openapi", "This document.", NULL, "200" },
+        { "/healthz", "GET", "health", "Is the door open? Needs no credential.", NULL, "204" },
 };
 
 static void
@@ -382,11 +400,10 @@ write_extra(struct json_writer *w, size_t i)
         json_key(w, "parameters");
         json_open_list(w);
         if (strstr(extra[i].route, "{id}"))
-                write_parameter(w, "id", "path", api_field(FIELD_ID), api_field(FIELD_ID)->help);
+                write_parameter(w, "path", api_field(FIELD_ID), NULL);
         if (strstr(extra[i].route, "{exec}"))
-                write_parameter(w, "exec", "path", api_field(FIELD_EXEC), api_field(FIELD_EXEC)->help);
-        if (extra[i].query)
-                write_parameter(w, extra[i].query, "query", NULL, extra[i].query_help);
+                write_parameter(w, "path", api_field(FIELD_EXEC), NULL);
+        write_queries(w, extra[i].method, extra[i].route);
         json_close_list(w);
         if (extra[i].body) {
                 json_key(w, "requestBody");

@@ -48,6 +48,12 @@ int codec_body(struct arena *arena, const char *body, size_t len, const struct n
 /* The object of a JSON body into a record; used by codec_read() and by tools that have no path or query. */
 int codec_members(struct arena *arena, const struct operation *o, const struct node *body, struct record_writer *w, struct error *e);
 
+/*
+ * Is the query of a route what it takes: names of the operation `o` (NULL: none) and of api/query.h, each once, and words that it knows? Errors:
+ * ERROR_INVALID_ARGUMENT with the name as the place, and unknown_field, repeated, type, value, missing or encoding.
+ */
+int codec_query_check(const struct operation *o, const char *method, const char *route, const char *query, struct error *e);
+
 /* A value of the query, decoded into the arena; NULL where there is none or it is not well encoded. */
 const char *codec_query(struct arena *arena, const char *query, const char *name);
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/query.h"
 #include "codec/codec.h"
 #include "codec/encode.h"
 #include "manifest/frontmatter.h"
@@ -18,7 +19,7 @@
 #include "text/tree_pack.h"
 #include "text/yaml.h"
 
-enum { BOOL_WORD_MAX = 8 /* letters; "false" has 5 */ };
+enum { BOOL_WORD_MAX = 8 /* letters; "false" has 5 */, WORD_MAX = 16, NAME_SHOWN = 60 };
 
 static const struct text_limits body_limits = { .bytes_max = BODY_MAX, .depth_max = 64, .nodes_max = 65536 };
 
@@ -157,6 +158,87 @@ read_query(struct arena *arena, const struct codec_call *call, struct record_wri
                 if (!p)
                         return unknown(call->operation, PARAM_IN_QUERY, name, NULL, e);
                 if (write_word(w, api_field(p->tag), value, e) < 0)
+                        return -1;
+        }
+        return 0;
+}
+
+static const struct api_query *
+query_named(const char *method, const char *route, const struct part *part)
+{
+        const struct api_query *row;
+        size_t at = 0;
+
+        while ((row = api_query_next(method, route, &at)))
+                if (is_named(part, row->name))
+                        return row;
+        return NULL;
+}
+
+static const struct api_param *
+query_param(const struct operation *o, const struct part *part)
+{
+        for (size_t i = 0; o && i < o->param_count; i++)
+                if ((o->params[i].flags & PARAM_IN_QUERY) != 0 && is_named(part, api_field(o->params[i].tag)->name))
+                        return &o->params[i];
+        return NULL;
+}
+
+static int
+unknown_query(const char *method, const char *route, const struct operation *o, const char *name, struct error *e)
+{
+        struct nearest n = nearest_begin(name);
+        const struct api_query *row;
+        size_t at = 0;
+
+        while ((row = api_query_next(method, route, &at)))
+                (void)nearest_try(&n, row->name, row->name);
+        for (size_t i = 0; o && i < o->param_count; i++)
+                if ((o->params[i].flags & PARAM_IN_QUERY) != 0)
+                        (void)nearest_try(&n, api_field(o->params[i].tag)->name, api_field(o->params[i].tag)->name);
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, name, "unknown_field", "the query of %s %s takes no %.60s%s%s%s", method, route, name, n.found ? "; did you mean " : "",
+                      n.found ? n.found : "", n.found ? "?" : "");
+        error_hint(e, "GET /v1/openapi.json lists what each route takes.");
+        return -1;
+}
+
+static int
+check_word(const struct api_query *row, const struct part *part, struct error *e)
+{
+        char value[WORD_MAX + 1] = "?";        /* one that is longer, or not well encoded, is none of the words */
+        bool ignored;
+        size_t used;
+
+        if (part->value_len <= WORD_MAX && percent_read(part->value, part->value_len, 1, value, &used) < 0)
+                value[0] = '?';
+        if (row->kind == API_QUERY_FLAG)
+                return read_bool(row->name, value, &ignored, e);
+        for (size_t i = 0; row->kind == API_QUERY_WORD && row->words[i]; i++)
+                if (strcmp(row->words[i], value) == 0)
+                        return 0;
+        return row->kind == API_QUERY_TEXT ? 0 : fail_at(e, ERROR_INVALID_ARGUMENT, row->name, "value", "%s is %s%s%s", row->name, row->words[0], row->words[1] ? " or " : "", row->words[1] ? row->words[1] : "");
+}
+
+int
+codec_query_check(const struct operation *o, const char *method, const char *route, const char *query, struct error *e)
+{
+        const char *at = query, *rest;
+        struct part part, other;
+
+        while (next_part(&at, &part)) {
+                const struct api_query *row = query_named(method, route, &part);
+                char name[NAME_SHOWN + 1];
+
+                if (part.name_len == 0 && part.value_len == 0)
+                        continue;
+                (void)snprintf(name, sizeof name, "%.*s", (int)part.name_len, part.name);
+                if (!row && !query_param(o, &part))            /* a name is never encoded: one that is would be read as another's */
+                        return unknown_query(method, route, o, name, e);
+                rest = at;
+                while (next_part(&rest, &other))
+                        if (other.name_len == part.name_len && memcmp(other.name, part.name, part.name_len) == 0)
+                                return fail_at(e, ERROR_INVALID_ARGUMENT, name, "repeated", "%s stands more than once in the query", name);
+                if (row && check_word(row, &part, e) < 0)
                         return -1;
         }
         return 0;

@@ -153,6 +153,7 @@ missing(const struct exec_view *v)
 static int
 write_output(struct json_writer *w, uint16_t tag, const char *name, struct exec_view *v, int is_base64)
 {
+        struct record reply = { v->reply, v->reply ? v->reply_len : 0 };
         const struct capture *out = &v->streams[tag == FIELD_STDERR || tag == FIELD_STDERR_OFFSET || tag == FIELD_STDERR_BYTES];
 
         if (tag == FIELD_STDOUT || tag == FIELD_STDERR)
@@ -160,7 +161,7 @@ write_output(struct json_writer *w, uint16_t tag, const char *name, struct exec_
         else if (tag == FIELD_STDOUT_OFFSET || tag == FIELD_STDERR_OFFSET)
                 write_uint(w, name, out->first);
         else if (tag == FIELD_STDOUT_BYTES || tag == FIELD_STDERR_BYTES)
-                write_uint(w, name, out->first + out->len);
+                write_uint(w, name, out->len > 0 ? out->first + out->len : record_get_uint(&reply, tag, 0));
         else if (tag == FIELD_DROPPED)
                 write_uint(w, name, missing(v));
         else

@@ -125,6 +125,8 @@ read_wish(const char *pair, size_t len, struct wishes *w, struct error *e)
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
                 if (strlen(rows[i].name) != name || memcmp(rows[i].name, pair, name) != 0)
                         continue;
+                if (*rows[i].value)
+                        return fail_at(e, ERROR_INVALID_ARGUMENT, rows[i].name, "repeated", "`%s` stands more than once in the URL", rows[i].name);
                 if (name == len || len - name >= VALUE_MAX || percent_read(pair + name + 1, len - name - 1, 1, rows[i].value, &value_len) < 0)
                         return fail_at(e, ERROR_INVALID_ARGUMENT, rows[i].name, NULL, "`%s` in the URL has no value that can be read", rows[i].name);
                 return 0;

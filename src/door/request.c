@@ -204,6 +204,8 @@ admit(struct connection *c, struct error *e)
         }
         if ((c->route.flags & ROUTE_OPEN) == 0 && admit_credential(&c->head, c->is_tcp, &c->x.peer, e) < 0)
                 return -1;
+        if ((c->route.flags & ROUTE_OWN_QUERY) == 0 && codec_query_check(c->route.operation, c->route.method, c->route.pattern, c->x.query, e) < 0)
+                return -1;
         return admit_body(&c->head, (c->route.flags & ROUTE_ANY_TYPE) != 0, (c->route.flags & ROUTE_STREAM) != 0 ? UINT64_MAX : BODY_MAX, e);
 }
 

@@ -513,6 +513,8 @@ rest_output(struct exchange *x, const struct route *r)
         }
         s->view.streams[0].first = record_get_uint(&call, FIELD_STDOUT_OFFSET, 0);
         s->view.streams[1].first = record_get_uint(&call, FIELD_STDERR_OFFSET, 0);
+        s->seen[0] = s->view.streams[0].first;         /* what is before is not asked for: from the last byte on nothing is waited for */
+        s->seen[1] = s->view.streams[1].first;
         s->view.streams[0].cap = s->view.streams[1].cap = CAPTURE_MAX;
         if (s->stream != 0)                    /* of the other stream nothing is wanted: from beyond its end on */
                 record_uint(&w, s->stream == 1 ? FIELD_STDERR_OFFSET : FIELD_STDOUT_OFFSET, UINT64_MAX);

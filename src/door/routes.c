@@ -27,7 +27,7 @@ static const struct { enum operation_code code; void (*handle)(struct exchange *
 /* Routes that are no operation of their own. */
 static const struct row own[] = {
         { "GET", "/healthz", NULL, rest_health, ROUTE_OPEN },
-        { "POST", "/mcp", NULL, mcp_http, 0 },
+        { "POST", "/mcp", NULL, mcp_http, ROUTE_OWN_QUERY },
         { "GET", "/v1/openapi.json", NULL, rest_openapi, 0 },
         { "PUT", "/v1/sandboxes/{id}/files", NULL, rest_file_put, ROUTE_STREAM | ROUTE_ANY_TYPE },
         { "POST", "/v1/sandboxes/{id}/execs/{exec}/stdin", NULL, rest_stdin, ROUTE_STREAM | ROUTE_ANY_TYPE },
@@ -122,6 +122,8 @@ route_find(const char *method, const char *path, const char *query, struct route
                         ret->operation = row.operation;
                         ret->handle = row.handle;
                         ret->flags = row.flags;
+                        ret->method = row.method;
+                        ret->pattern = row.route;
                         allow[0] = '\0';
                         return 0;
                 }

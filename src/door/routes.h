@@ -12,12 +12,14 @@ enum route_flag {
         ROUTE_OPEN = 1u << 0,          /* needs no credential */
         ROUTE_STREAM = 1u << 1,        /* the body streams: the handler is called before it */
         ROUTE_ANY_TYPE = 1u << 2,      /* the body may be of any type */
+        ROUTE_OWN_QUERY = 1u << 3,     /* the handler checks the query itself */
 };
 
 /* A route that matched, with what stands in its braces, decoded. */
 struct route {
         const struct operation *operation;     /* NULL: one of the door's own */
         void (*handle)(struct exchange *x, const struct route *r);
+        const char *method, *pattern;          /* of its row */
         unsigned flags;
         struct path_words path;
 };

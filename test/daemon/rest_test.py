@@ -107,6 +107,13 @@ def commands(d, box):
         asked = int(where.partition("stdout_offset=")[2] or 0)
         check("dropped_bytes are what is missing up to stdout_offset, in .../N%s" % where, got["stdout_bytes"] == 10000000 and got["dropped_bytes"] == got["stdout_offset"] - asked and
               ("output" not in where or got["stdout_offset"] + len(got["stdout"]) == 10000000), {k: v for k, v in got.items() if k != "stdout"})
+    asleep = d.must("POST", path, {"command": "echo 12345; sleep 1000", "background": True})["exec"]
+    until("it spoke", lambda: d.must("GET", "%s/%d" % (path, asleep))["stdout_bytes"] == 6)
+    for offset, text in ((0, "12345\n"), (5, "\n"), (6, ""), (7, "")):
+        got = d.call("GET", "%s/%d/output?follow=false&stdout_offset=%d" % (path, asleep, offset), headers={"Accept": "application/octet-stream"})
+        snap = d.must("GET", "%s/%d/output?stdout_offset=%d" % (path, asleep, offset))
+        check("what is there now, from byte %d of 6 on" % offset, (got.status, got.body.decode(), snap["stdout"], snap["stdout_bytes"], snap["state"]) == (200, text, text, 6, "running"), got, snap)
+    d.must("DELETE", "%s/%d" % (path, asleep))
     late = d.must("POST", path, {"command": "until [ -e go ]; do sleep 0.02; done; exec sha256sum", "background": True, "stdin": True, "input": "0" * 65000})["exec"]
     pieces = [b"0" * 65000] + [bytes([65 + i]) * 100000 for i in range(40)]
     sent = [d.call("POST", "%s/%d/stdin" % (path, late), piece).status for piece in pieces[1:]]
@@ -322,6 +329,31 @@ def watching(d):
     check("events tell what happens", all(name == data["event"] for name, data in seen), seen)
 
 
+def queries(d, box):
+    """What a query may hold stands in a table: anything else, anything twice, any word that is none, is refused by name."""
+    path = "/v1/sandboxes/%s" % box
+    exec_path = "%s/execs/%d" % (path, d.must("POST", path + "/execs", {"command": "true", "background": True})["exec"])
+    rows = [
+        ("GET", exec_path + "/output?wiat=true", "wiat", "unknown_field"), ("GET", exec_path + "/output?wait=maybe", "wait", "type"), ("GET", exec_path + "/output?wait=true&wait=false", "wait", "repeated"),
+        ("GET", exec_path + "/output?%77ait=true", "%77ait", "unknown_field"), ("GET", exec_path + "/output?stream=both", "stream", "value"), ("GET", exec_path + "/output?encoding=latin1", "encoding", "value"),
+        ("GET", exec_path + "/output?encoding=base64&encoding=base64", "encoding", "repeated"), ("GET", exec_path + "/output?stdout_offset=1&stdout_offset=2", "stdout_offset", "repeated"),
+        ("GET", exec_path + "/output?Wait=true", "Wait", "unknown_field"), ("GET", exec_path + "/output?=true", "", "unknown_field"),
+        ("POST", exec_path + "/stdin?end=1&end=1", "end", "repeated"), ("POST", exec_path + "/stdin?stdout_offset=1", "stdout_offset", "unknown_field"), ("POST", exec_path + "/resize?end=true", "end", "unknown_field"),
+        ("GET", path + "?verbose=1", "verbose", "unknown_field"), ("GET", path + "?encoding=base64", "encoding", "unknown_field"), ("DELETE", path + "?force=true", "force", "unknown_field"),
+        ("GET", "/v1/info?x", "x", "unknown_field"), ("GET", "/v1/openapi.json?pretty=1", "pretty", "unknown_field"), ("GET", "/healthz?x=1", "x", "unknown_field"),
+        ("GET", path + "/files?path=/a&path=/b", "path", "repeated"), ("PUT", path + "/files?path=/tmp/a&path=/tmp/b", "path", "repeated"), ("PUT", path + "/files?path=/tmp/a&mod=0644", "mod", "unknown_field"),
+        ("POST", path + "/files?path=/tmp/a", "path", "unknown_field"), ("GET", path + "/files/list?path=/&depth=1&depth=2", "depth", "repeated"),
+        ("POST", path + "/execs?background=true", "background", "unknown_field"), ("POST", "/v1/sandboxes?name=x", "name", "unknown_field"), ("GET", "/v1/events?id=a&id=b", "id", "repeated"),
+    ]
+    for method, url, place, reason in rows:
+        got = d.call(method, url, b"{}" if method in ("POST", "PUT") else None, {"Content-Type": "application/json"} if method in ("POST", "PUT") else None)
+        error = got.json["error"] if got.status == 400 else {}
+        check("%s ...%s is refused" % (method, url.replace(path, "")), (got.code, error.get("path", ""), error.get("reason")) == ("invalid_argument", place, reason), got)
+    got = d.call("POST", "/mcp?sandbox=a&sandbox=b", {"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    check("/mcp takes each word once", got.status == 400 and "more than once" in str(got.json), got)
+    check("what is known passes", d.call("GET", exec_path + "/output?&wait=true&encoding=utf-8&stream=stderr&follow=0&").status == 200)
+
+
 def box_process(d, box):
     """The process that writes the box's journal."""
     path = os.path.join(d.state, "boxes", box, "journal")
@@ -380,7 +412,7 @@ def box_is_killed(d):
 with Daemon("--listen", "127.0.0.1:0", "--json") as daemon:
     tcp = int(until("it says where it listens", lambda: re.search(r"http://127\.0\.0\.1:(\d+), with the token", daemon.log_text())).group(1))
     sandbox = daemon.create(name="work", ports=[])
-    for part, words in ((lifecycle, ()), (commands, (sandbox,)), (files, (sandbox,)), (bytes_through, (sandbox,)), (going, (sandbox,)), (ports, ()), (credentials, (tcp,)), (watching, ()), (box_is_killed, ())):
+    for part, words in ((lifecycle, ()), (commands, (sandbox,)), (files, (sandbox,)), (bytes_through, (sandbox,)), (going, (sandbox,)), (ports, ()), (credentials, (tcp,)), (watching, ()), (box_is_killed, ()), (queries, (sandbox,))):
         try:
             part(daemon, *words)
         except Exception as e:        # one part that breaks is one failed line, not the end of the others
