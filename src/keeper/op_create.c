@@ -205,7 +205,8 @@ find_same(struct call *c, const struct store_sandbox *row, struct sandbox **ret,
         }
         if (row->key && check_ended(c->keeper, row, e) < 0)
                 return -1;
-        if (row->name && registry_find_name(c->keeper, row->owner, row->name))
+        s = row->name ? registry_find_name(c->keeper, row->owner, row->name) : NULL;
+        if (s && s->state != SANDBOX_FAILED)           /* one that failed gives its name up, once the new one is judged */
                 return fail_at(e, ERROR_EXISTS, "name", "name_taken", "there is a sandbox named %s already", row->name);
         if (row->delete_at_ms != 0 && row->delete_at_ms <= row->created_ms - CLOCKS_DIFFER_MS) {
                 (void)fail_at(e, ERROR_INVALID_ARGUMENT, "delete_at_ms", "past", "delete_at_ms lies in the past");
@@ -244,14 +245,35 @@ judge(struct sandbox *s, struct error *e)
         return 0;
 }
 
+/* What failed or was lost (a start of the machine) is over: its name is for the next of that name, and it is stopped. */
+static void
+free_name(struct call *c, const struct store_sandbox *row)
+{
+        struct sandbox *s = row->name ? registry_find_name(c->keeper, row->owner, row->name) : NULL;
+        struct error ignored;
+
+        if (s && s->state == SANDBOX_FAILED)
+                (void)sandbox_stop(s, "replaced", &ignored);
+        registry_remove_rows(c->keeper);
+}
+
 static struct sandbox *
 create(struct call *c, const struct store_sandbox *row, struct error *e)
 {
         struct sandbox *s = registry_add(c->keeper, row, e);
+        const char *name;
 
         if (!s)
                 return NULL;
-        if (judge(s, e) < 0 || store_sandbox_add(c->keeper->store, &s->row, e) < 0) {
+        if (judge(s, e) < 0) {
+                registry_remove(s);
+                return NULL;
+        }
+        name = s->row.name;
+        s->row.name = NULL;                            /* the one that is looked for is the other of this name */
+        free_name(c, row);
+        s->row.name = name;
+        if (store_sandbox_add(c->keeper->store, &s->row, e) < 0) {
                 registry_remove(s);
                 return NULL;
         }
@@ -270,6 +292,7 @@ take_ready(struct call *c, const struct store_sandbox *row, struct error *e)
         s = pool_find(c->keeper, &wanted);
         if (!s)
                 return NULL;
+        free_name(c, row);
         return pool_hand_over(s, row, e) < 0 ? NULL : s;
 }
 

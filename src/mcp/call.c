@@ -161,7 +161,8 @@ request_call(struct mcp_request *r, enum operation_code op, struct record_writer
 void
 request_on_refused(struct mcp_call *c, const struct error *e)
 {
-        request_fail(request_of(c), e);
+        if (!request_begins_anew(request_of(c), e))
+                request_fail(request_of(c), e);
 }
 
 void

@@ -3,7 +3,7 @@
  *
  * Room: mcp (acting). Touches: mem clock.
  * Theory: over stdio there is one, and the program is its own. Over HTTP one is known by user, token and name as long as something of it is in flight
- * or held, and MCP_BACKGROUND_MS longer.
+ * or held, and MCP_BACKGROUND_MS longer. What it left is then killed by a call; that the channel closes kills over stdio alone.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,9 +44,17 @@ mcp_client_free(struct mcp_client *c)
 }
 
 static void
+client_gone(struct mcp_client *c)
+{
+        for (struct mcp_held *h = c->held; h; h = h->next)
+                mcp_held_kill(h);
+        mcp_client_free(c);
+}
+
+static void
 client_silent(struct loop_timer *t)
 {
-        mcp_client_free((struct mcp_client *)(void *)((char *)t - offsetof(struct mcp_client, silence)));
+        client_gone((struct mcp_client *)(void *)((char *)t - offsetof(struct mcp_client, silence)));
 }
 
 struct mcp_client *
@@ -76,5 +84,5 @@ mcp_client_count(struct mcp_client *c, int change)
                 return;
         /* Without a timer nothing would end what it left. */
         if (!c->held || loop_timer_set(c->server->loop, &c->silence, loop_now_ms() + MCP_BACKGROUND_MS, client_silent) < 0)
-                mcp_client_free(c);
+                client_gone(c);
 }

@@ -324,6 +324,46 @@ test_context_makes_a_sandbox(void **state)
         raze(&w);
 }
 
+/* A sandbox that a context was given may be stopped, or lost: then the context is given another, and the request that found out is served by it. */
+static void
+test_context_goes_on(void **state)
+{
+        static const enum error_code codes[] = { ERROR_NOT_FOUND, ERROR_BACKEND_FAILED };
+        unsigned char bytes[256] __attribute__((aligned(8)));
+        struct record_writer fields;
+        struct world w;
+        struct error e;
+
+        (void)state;
+        build(&w);
+        w.ask.sandbox = NULL;
+        w.ask.context_key = "alice";
+        for (int turn = 0; turn < 3; turn++) {
+                say(&w, CALL(1, EXECUTE, "{\"command\":\"true\"}"));
+                if (turn > 0) {                /* it is remembered, and refused */
+                        struct noted *n = last(&w, OP_EXEC);
+
+                        assert_string_equal(record_get_text(&n->fields, FIELD_ID, ""), turn == 1 ? "one0" : "one1");
+                        (void)fail(&e, codes[turn - 1], "it is over");
+                        n->call->ops->refused(n->call, &e);
+                }
+                (void)fail(&e, ERROR_NOT_FOUND, "there is none");
+                last(&w, OP_GET)->call->ops->refused(last(&w, OP_GET)->call, &e);
+                record_init(&fields, bytes, sizeof bytes);
+                record_text(&fields, FIELD_ID, turn == 0 ? "one0" : turn == 1 ? "one1" : "one2");
+                reply(last(&w, OP_CREATE), &fields);
+                start_exec(last(&w, OP_EXEC), 1, 2);
+                assert_string_equal(record_get_text(&last(&w, OP_EXEC)->fields, FIELD_ID, ""), turn == 0 ? "one0" : turn == 1 ? "one1" : "one2");
+                exit_with(last(&w, OP_EXEC), OUTCOME_EXITED, 0);
+                expect_text(&w, "(no output)", false);
+        }
+        say(&w, CALL(1, EXECUTE, "{\"command\":\"true\"}"));
+        (void)fail(&e, ERROR_QUOTA_EXCEEDED, "too many");
+        last(&w, OP_EXEC)->call->ops->refused(last(&w, OP_EXEC)->call, &e);
+        assert_int_equal(w.client.answers, 1);         /* another refusal is the answer */
+        raze(&w);
+}
+
 static void
 test_mounts_and_contexts_exclude_each_other(void **state)
 {
@@ -383,6 +423,7 @@ main(void)
                 cmocka_unit_test(test_cancel_is_never_guessed),
                 cmocka_unit_test(test_progress),
                 cmocka_unit_test(test_context_makes_a_sandbox),
+                cmocka_unit_test(test_context_goes_on),
                 cmocka_unit_test(test_mounts_and_contexts_exclude_each_other),
                 cmocka_unit_test(test_instructions_provision_only_when_asked),
         };

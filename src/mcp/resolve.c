@@ -313,13 +313,33 @@ look(struct mcp_request *r)
         (void)request_call(r, OP_GET, &w, &look_ops);
 }
 
+bool
+request_begins_anew(struct mcp_request *r, const struct error *e)
+{
+        struct mcp_server *s = r->server;
+
+        if (!r->is_from_cache || (e->code != ERROR_NOT_FOUND && e->code != ERROR_BACKEND_FAILED && e->code != ERROR_OOM))
+                return false;
+        for (struct mcp_cached **at = &s->cached; *at; at = &(*at)->next) {
+                if (memcmp((*at)->key, r->key, sizeof r->key) != 0)
+                        continue;
+                cache_remove(s, at);
+                break;
+        }
+        r->is_from_cache = false;
+        r->sandbox = NULL;
+        r->resolved = r->begins;
+        look(r);
+        return true;
+}
+
 void
 request_resolve(struct mcp_request *r, void (*then)(struct mcp_request *r))
 {
         const struct mcp_cached *c;
         struct error e;
 
-        r->resolved = then;
+        r->resolved = r->begins = then;
         if (r->sandbox) {
                 then(r);
         } else if (!request_is_configured(r)) {
@@ -329,6 +349,7 @@ request_resolve(struct mcp_request *r, void (*then)(struct mcp_request *r))
                 request_fail(r, &e);
         } else if ((c = cache_find(r))) {
                 r->sandbox = arena_text(&r->arena, c->id);
+                r->is_from_cache = true;
                 then(r);
         } else {
                 look(r);

@@ -18,6 +18,8 @@ struct mcp_held {
         struct mcp_client *client;
         struct mcp_held *next;
         struct mcp_request *request;   /* until it was answered that it runs */
+        char sandbox[65];
+        uint64_t exec;                 /* 0 until it runs */
 };
 
 /* An agent, as far as it can be known: a peer, and the name of its connection or session. */
@@ -83,6 +85,8 @@ struct mcp_request {
         struct mcp_progress progress;
         unsigned char key[32];                     /* while a context is resolved */
         bool is_second_look;
+        bool is_from_cache;                        /* which sandbox, was known from an earlier request: it may be over */
+        void (*begins)(struct mcp_request *r);     /* what began once `sandbox` was known first */
         void (*resolved)(struct mcp_request *r);   /* goes on once `sandbox` is known */
         void (*told)(struct mcp_request *r, const char *text);     /* goes on once the instructions are known */
         /* what tools that hear a command keep */
@@ -187,6 +191,9 @@ void request_resolve(struct mcp_request *r, void (*then)(struct mcp_request *r))
 /* initialize and server/discover: goes on with `then` and the words for the agent's system message, which live in the request. */
 void request_instructions(struct mcp_request *r, void (*then)(struct mcp_request *r, const char *text));
 
+/* Was the call refused because the sandbox that was remembered is over? Then another is found or made, and the request begins anew: nothing was done. */
+bool request_begins_anew(struct mcp_request *r, const struct error *e);
+
 /* Forgets which sandbox a context was given; key NULL: all of this peer. Answers how many. */
 unsigned request_clear_cache(struct mcp_request *r, const char *key);
 
@@ -194,6 +201,7 @@ void mcp_cache_free(struct mcp_server *s);
 
 /* -- background processes that die with their client ------------------------------------------------------------------------- */
 
+void mcp_held_kill(struct mcp_held *h);        /* asks for its end: over HTTP a channel that closes may be a daemon that is started again, and ends nothing */
 void mcp_held_free(struct mcp_held *h);        /* its process dies where it still runs */
 
 #endif

@@ -2,8 +2,9 @@
  * mcp/tools_mastra_command.c - the first of Mastra's three tools: run a command, and wait for it or not.
  *
  * Room: mcp (acting). Touches: mem.
- * Theory: a background process belongs to its agent unless it is to be kept: its channel is held open here, and the box kills it when the
- * channel closes, whichever of us dies.
+ * Theory: a background process belongs to its agent unless it is to be kept: its channel is held open here. Over stdio the box kills it when the
+ * channel closes, whichever of us dies. Over HTTP the agent goes on when the daemon is started again, and so does the process: it is killed by a
+ * call, when nothing was heard of the agent for long.
  */
 #include <stdio.h>
 #include <string.h>
@@ -101,6 +102,62 @@ hold(struct mcp_request *r)
         return h;
 }
 
+/* -- its end, over HTTP -------------------------------------------------------------------------------------------------------------- */
+
+struct kill { struct mcp_call call; };
+
+static void
+kill_answered(struct mcp_call *c, const struct record *fields, bool is_last)
+{
+        (void)fields;
+        if (is_last)
+                later_free((struct kill *)(void *)c);
+}
+
+static void
+kill_refused(struct mcp_call *c, const struct error *e)
+{
+        (void)e;                       /* it has ended, or its sandbox has */
+        later_free((struct kill *)(void *)c);
+}
+
+static void
+kill_not_failed(struct mcp_call *c, const struct wire_exec_failed *f)
+{
+        (void)c;
+        (void)f;
+}
+
+static void
+kill_not_lost(struct mcp_call *c)
+{
+        (void)c;
+}
+
+static const struct mcp_call_ops kill_ops = {
+        kill_answered, kill_refused, request_ignore_started, kill_not_failed, request_ignore_output, request_ignore_ended, kill_not_lost,
+};
+
+void
+mcp_held_kill(struct mcp_held *h)
+{
+        unsigned char bytes[256] __attribute__((aligned(8)));
+        struct api_peer who = { h->client->uid, h->client->has_token ? h->client->token : NULL };
+        struct mcp_backend *b = h->client->server->backend;
+        struct kill *k = h->exec != 0 ? later_make(h->client->server->loop, struct kill) : NULL;
+        struct record_writer w;
+        struct error e;
+
+        if (!k)
+                return;
+        k->call.ops = &kill_ops;
+        record_init(&w, bytes, sizeof bytes);
+        record_text(&w, FIELD_ID, h->sandbox);
+        record_uint(&w, FIELD_EXEC, h->exec);
+        if (b->begin(b, &k->call, &who, OP_EXEC_KILL, &w, &e) < 0)
+                later_free(k);
+}
+
 void
 mcp_held_free(struct mcp_held *h)
 {
@@ -130,37 +187,52 @@ held_started(struct mcp_call *c, const struct channel_started *s)
         struct mcp_request *r = h->request;
 
         h->request = NULL;
+        h->exec = s->exec;
         if (r)
                 answer_started(r, s);
 }
 
-static void
-held_refused(struct mcp_call *c, const struct error *e)
+static struct mcp_request *
+held_over(struct mcp_call *c)
 {
         struct mcp_held *h = held_of(c);
         struct mcp_request *r = h->request;
 
         mcp_held_free(h);
-        if (r)
+        return r;
+}
+
+static void
+held_refused(struct mcp_call *c, const struct error *e)
+{
+        struct mcp_request *r = held_over(c);
+
+        if (r && !request_begins_anew(r, e))
                 request_fail(r, e);
 }
 
 static void
 held_failed(struct mcp_call *c, const struct wire_exec_failed *f)
 {
+        struct mcp_request *r;
         struct error e;
 
         request_exec_error(&e, f);
-        held_refused(c, &e);
+        r = held_over(c);
+        if (r)
+                request_fail(r, &e);
 }
 
 static void
 held_lost(struct mcp_call *c)
 {
+        struct mcp_request *r;
         struct error e;
 
         (void)fail(&e, ERROR_BACKEND_FAILED, "the sandbox ended before the command was started");
-        held_refused(c, &e);
+        r = held_over(c);
+        if (r)
+                request_fail(r, &e);
 }
 
 static void
@@ -199,6 +271,7 @@ begin_held(struct mcp_request *r, struct record_writer *w)
                 return;
         }
         h->call.ops = &held_ops;
+        (void)stpncpy(h->sandbox, r->sandbox, sizeof h->sandbox - 1);
         if (r->server->backend->begin(r->server->backend, &h->call, &r->peer, OP_EXEC, w, &e) == 0)
                 return;
         mcp_held_free(h);
@@ -227,7 +300,7 @@ start(struct mcp_request *r)
         record_text(&w, FIELD_CWD, cwd && *cwd ? cwd : NULL);
         if (r->exec.timeout_ms > 0)
                 record_uint(&w, FIELD_TIMEOUT, (uint64_t)r->exec.timeout_ms);
-        if (r->exec.is_background && !is_held)
+        if (r->exec.is_background && (!is_held || r->client->is_http))
                 record_bool(&w, FIELD_BACKGROUND, 1);
         if (!r->exec.is_background)
                 record_bool(&w, FIELD_LOSSLESS, 1);

@@ -360,6 +360,7 @@ test_background_over_http_dies_of_silence(void **state)
         w.ask.headers.is_http = true;
         say(&w, CALL(1, EXECUTE, "{\"command\":\"sleep 9\",\"background\":true}"));
         n = last(&w, OP_EXEC);
+        assert_true(record_get_bool(&n->fields, FIELD_BACKGROUND, 0));          /* that its channel closes is no end of it: a daemon may be started again */
         start_exec(n, 1, 77);
         expect_text(&w, "Started background process (PID: 77)", false);
         client = w.server->clients;
@@ -372,6 +373,8 @@ test_background_over_http_dies_of_silence(void **state)
                 loop_turn(w.loop);
         assert_false(n->is_left);
         assert_null(w.server->clients);
+        assert_int_equal(record_get_uint(&last(&w, OP_EXEC_KILL)->fields, FIELD_EXEC, 0), 1);
+        reply(last(&w, OP_EXEC_KILL), NULL);
         raze(&w);
 }
 

@@ -17,8 +17,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import PATIENCE, ROOT, end, report
-from crash_rig import box_process
-from daemon_rig import Daemon, groups_of, processes_of, until
+from daemon_rig import Daemon, box_process, groups_of, processes_of, until
 from test_clock import Clock
 
 BLOCK = "---\nschema: sandbox/v1\nprovider: local\nconfig: {}\nlimits: {timeout_ms: 600000%s}\nmounts: [{source: workspace, at: /workspace}]\n---\n"

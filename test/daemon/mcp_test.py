@@ -11,7 +11,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import CARREL, DEEP, PATIENCE, TREE, check, end, report
-from daemon_rig import Daemon, processes_of, until
+from daemon_rig import Daemon, box_process, processes_of, until
 
 EXECUTE, OUTPUT, KILL = ("mastra_workspace_" + n for n in ("execute_command", "get_process_output", "kill_process"))
 MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
@@ -175,6 +175,31 @@ def keeper_may_go(d):
         check("a command that ran meanwhile is answered", "survived\n" in said, said)
 
 
+def restart_kills_nothing(d):
+    """A part of the daemon that dies, and a reload, end no background process, over HTTP as over stdio."""
+    box = d.create()
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": EXECUTE, "arguments": {"command": "sleep 7801", "background": True}}}
+    with of_stdio(d, "--sandbox", box) as a:
+        background(a, "7802")
+        said = post(d, call, path="/mcp?sandbox=" + box).json["result"]["content"][0]["text"]
+        pid = said.partition("PID: ")[2].rstrip(")")
+        plain = d.must("POST", "/v1/sandboxes/%s/execs" % box, {"command": "sleep 7803", "background": True})["exec"]
+        until("all run", lambda: all(runs(d, box, word) for word in ("7801", "7802", "7803")))
+        for what in ("door", "keeper", "spawner", "reload"):
+            before = {name: p for name, p in d.children().items()}
+            if what == "reload":
+                os.kill(d.child.pid, signal.SIGHUP)
+            else:
+                os.kill(next(p for name, p in before.items() if what in name), signal.SIGKILL)
+            until("others are there", lambda: any(name in n and p not in before.values() for name in ("door",) for n, p in d.children().items()))  # noqa: B023
+            until("it answers", d.is_up)
+            look = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": OUTPUT, "arguments": {"pid": pid}}}
+            texts = [post(d, look, path="/mcp?sandbox=" + box).json["result"]["content"][0]["text"], d.must("GET", "/v1/sandboxes/%s/execs/%d" % (box, plain))["state"]]
+            check("%s: no background process of any front ends" % what, all(runs(d, box, word) for word in ("7801", "7802", "7803")) and texts == ["(no output yet)", "running"], texts)
+        kill = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": KILL, "arguments": {"pid": pid}}}
+        check("and it can be killed", post(d, kill, path="/mcp?sandbox=" + box).json["result"]["content"][0]["text"] == "Process %s has been killed." % pid)
+
+
 def cancel_kills(d):
     box = d.create()
     with of_stdio(d, "--sandbox", box) as a:
@@ -229,6 +254,29 @@ def tenants_never_meet(d):
     check("four commands at once made one sandbox; agents stop none of them", len(made) == 3, made)
     for box in made:
         d.call("DELETE", "/v1/sandboxes/" + box)
+
+
+def contexts_go_on(d):
+    """A context's sandbox that is stopped in good order, by itself or by its operator, or lost: the next call has another."""
+    with of_stdio(d, "--context", "--cache-key", "user", "--manage") as a:
+        words = []
+        for how in ("stopped by its operator", "stopped by its agent", "lost"):
+            first = a.text(EXECUTE, {"command": "touch /tmp/here; ls /tmp"}, context("gail"))
+            box = next(b for b in d.must("GET", "/v1/sandboxes")["items"] if b["id"] not in words and b["status"] == "running" and b.get("name", "").startswith("ctx-") and
+                       "here" in d.exec(b["id"], "ls /tmp")["stdout"])["id"]
+            words.append(box)
+            if how == "lost":
+                os.kill(box_process(d, box), signal.SIGKILL)
+                until("its loss is known", lambda: d.must("GET", "/v1/sandboxes/" + box)["status"] == "failed")  # noqa: B023
+            elif how == "stopped by its agent":
+                a.call("sandbox_stop", {"sandbox_id": box})
+            else:
+                d.must("DELETE", "/v1/sandboxes/" + box)
+            said = a.call(EXECUTE, {"command": "ls /tmp"}, context("gail"))
+            check("a context goes on after its sandbox was " + how, first == "here\n" and said["content"][0]["text"] == "(no output)" and "isError" not in said, first, said)
+            for b in d.must("GET", "/v1/sandboxes")["items"]:
+                if b.get("name", "").startswith("ctx-") and b["status"] in ("running", "pending"):
+                    d.must("DELETE", "/v1/sandboxes/" + b["id"])
 
 
 def mounts_exclude_contexts(d):
@@ -453,7 +501,7 @@ def any_byte(d):
 
 signal.alarm(540)
 with Daemon() as daemon:
-    for test in (texts_are_mastras, background_dies_with_its_agent, background_is_kept, keeper_may_go, cancel_kills, http_close_kills, tenants_never_meet, mounts_exclude_contexts,
+    for test in (texts_are_mastras, background_dies_with_its_agent, background_is_kept, keeper_may_go, restart_kills_nothing, cancel_kills, http_close_kills, tenants_never_meet, contexts_go_on, mounts_exclude_contexts,
                  nothing_configured, read_only_says_so, manifest_is_judged_at_once, owned_sandbox_is_stopped, the_page_is_true, http_rules, progress_streams, key_has_one_effect, files, flood,
                  long_lines, any_byte):
         try:

@@ -18,7 +18,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import CARREL, DEEP, PATIENCE, check, end
-from daemon_rig import Daemon, processes_of, until
+from daemon_rig import Daemon, box_process, until
 
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MANIFEST = "---\nschema: sandbox/v1\nid: '@test/rest'\nversion: 1.0.0\nprovider: local\nconfig: {}\nlimits: {timeout_ms: 60000}\n---\nwords\n"
@@ -354,21 +354,9 @@ def queries(d, box):
     check("what is known passes", d.call("GET", exec_path + "/output?&wait=true&encoding=utf-8&stream=stderr&follow=0&").status == 200)
 
 
-def box_process(d, box):
-    """The process that writes the box's journal."""
-    path = os.path.join(d.state, "boxes", box, "journal")
-    for pid in processes_of(d.state):
-        try:
-            if any(os.readlink("/proc/%d/fd/%s" % (pid, fd)) == path for fd in os.listdir("/proc/%d/fd" % pid)):
-                return pid
-        except OSError:
-            continue
-    raise AssertionError("no process holds %s" % path)
-
-
 def box_is_killed(d):
     """kill -9 of a box: all who follow a command in it hear the same, once."""
-    box = d.create()
+    box = d.create(name="again")
     path = "/v1/sandboxes/%s/execs" % box
     said = {}
     command = "echo begun; exec sleep 1000"
@@ -407,6 +395,12 @@ def box_is_killed(d):
     until("the keeper has heard of it", lambda: d.must("GET", "/v1/sandboxes/" + box)["status"] == "failed")
     items = d.must("GET", path)["items"]
     check("and so they stand in the list", len(items) == 5 and {(e["state"], e["outcome"], e["exit_code"]) for e in items} == {("ended", "lost", 125)}, items)
+    bad = d.call("POST", "/v1/sandboxes", {"name": "again", "workspace": "/nowhere/at/all", "manifest": MANIFEST.replace("limits:", "mounts: [{source: workspace, at: /w}]\nlimits:")})
+    check("a create that is refused leaves the one that failed", bad.status >= 400 and d.must("GET", "/v1/sandboxes/again")["id"] == box, bad)
+    fresh = d.call("POST", "/v1/sandboxes", {"name": "again"})
+    check("the name of one that failed is for the next of that name", fresh.status == 201 and fresh.json["id"] != box and d.must("GET", "/v1/sandboxes/again")["id"] == fresh.json["id"] and
+          d.call("GET", "/v1/sandboxes/" + box).code == "sandbox_not_found" and d.call("POST", "/v1/sandboxes", {"name": "again"}).code == "sandbox_exists", fresh)
+    check("and lives", d.exec("again", "echo lives")["stdout"] == "lives\n")
 
 
 with Daemon("--listen", "127.0.0.1:0", "--json") as daemon:

@@ -552,6 +552,30 @@ async function beyond(t) {
                 assert.equal((await box.executeCommand('pwd')).stdout, '/tmp\n');
                 assert.equal((await box.executeCommand('pwd', [], { cwd: 'sub' })).stdout, '/tmp/sub\n');
         }));
+        await t.test('a sandbox that is lost: the running provider goes on, and a new one of the same id too', () => fresh({}, async box => {
+                const kill_box = async () => {
+                        const { id } = await daemon.client.get(box.id);
+                        const journal = path.join(daemon.state, 'boxes', id, 'journal');
+                        const holds = pid => {
+                                try {
+                                        return fs.readdirSync(`/proc/${pid}/fd`).some(fd => fs.readlinkSync(`/proc/${pid}/fd/${fd}`) === journal);
+                                } catch {
+                                        return false;
+                                }
+                        };
+                        const pids = fs.readdirSync('/proc').filter(name => /^\d+$/.test(name) && holds(name));
+                        assert.equal(pids.length, 1);
+                        process.kill(Number(pids[0]), 'SIGKILL');
+                        await until('its loss is known', async () => (await daemon.client.get(id)).status === 'failed');
+                };
+                assert.equal((await box.executeCommand('echo', ['one'])).stdout, 'one\n');
+                await kill_box();
+                assert.equal((await box.executeCommand('echo', ['two'])).stdout, 'two\n');
+                await kill_box();
+                const other = new CarrelSandbox({ socket: daemon.socket, id: box.id });
+                assert.equal((await other.executeCommand('echo', ['three'])).stdout, 'three\n');
+                assert.equal((await box.executeCommand('echo', ['four'])).stdout, 'four\n');
+        }));
         await t.test('a process outlives a daemon that is killed, and nothing of its output is lost', () => fresh({}, async box => {
                 const h = await box.processes.spawn('i=0; while [ $i -lt 30 ]; do echo $i; i=$((i+1)); sleep 0.1; done');
                 await until('it runs', () => h.stdout.includes('3\n'));

@@ -10,7 +10,7 @@ import signal
 import subprocess
 
 from box_rig import DEEP, PATIENCE, ROOT, end, report
-from daemon_rig import Daemon, groups_of, processes_of, until
+from daemon_rig import Daemon, box_process, groups_of, processes_of, until
 
 POINTS_MAX = 400       # a scenario makes fewer calls of a kind
 SPREAD = 4             # points of a kind, unless every one is asked for
@@ -286,16 +286,3 @@ def sweep_box(d, call):
             wrong.append("the other sandbox was hurt")
     d.must("DELETE", "/v1/sandboxes/" + other)
     return wrong
-
-
-def box_process(d, box):
-    """The process that writes the box's journal."""
-    path = os.path.join(d.state, "boxes", box, "journal")
-    for pid in processes_of(d.state):
-        try:
-            for fd in os.listdir("/proc/%d/fd" % pid):
-                if os.readlink("/proc/%d/fd/%s" % (pid, fd)) == path:
-                    return pid
-        except OSError:
-            continue
-    raise AssertionError("no process holds %s" % path)

@@ -229,3 +229,15 @@ def processes_of(state):
         except OSError:
             continue
     return found
+
+
+def box_process(d, box):
+    """The process that writes the box's journal."""
+    path = os.path.join(d.state, "boxes", box, "journal")
+    for pid in processes_of(d.state):
+        try:
+            if any(os.readlink("/proc/%d/fd/%s" % (pid, fd)) == path for fd in os.listdir("/proc/%d/fd" % pid)):
+                return pid
+        except OSError:
+            continue
+    raise AssertionError("no process holds %s" % path)

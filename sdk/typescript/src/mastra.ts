@@ -117,6 +117,17 @@ export class CarrelSandbox extends MastraSandbox<SandboxEntry> {
                 return this.status === 'running';
         }
 
+        /** Was a call refused because the sandbox has ended, or has failed for good? */
+        async is_over(e: unknown): Promise<boolean> {
+                if (!(e instanceof CarrelError) || !this.entry)
+                        return false;
+                if (e.code === 'sandbox_not_found')
+                        return true;
+                if (e.code !== 'sandbox_backend_failed' && e.code !== 'sandbox_oom')
+                        return false;
+                return (await this.client.get(this.entry.id))?.status === 'failed';
+        }
+
         /** The sandbox under its id is gone: makes it anew. False where that is not ours to do. */
         async revive(): Promise<boolean> {
                 if (this.status !== 'running')

@@ -189,8 +189,8 @@ export class CarrelProcessManager extends SandboxProcessManager<CarrelSandbox> {
                 try {
                         handle = await begin();
                 } catch (e) {
-                        // Its time was over, or someone stopped it: the same name is made again, once.
-                        if (!(e instanceof CarrelError) || e.code !== 'sandbox_not_found' || !(await this.sandbox.revive()))
+                        // Its time was over, someone stopped it, or it was lost with the machine's last start: the same name is made again, once.
+                        if (!(await this.sandbox.is_over(e)) || !(await this.sandbox.revive()))
                                 throw e;
                         handle = await begin();
                 }
