@@ -168,7 +168,7 @@ lose(struct keeper *k)
         struct keeper_reply r = { .error = &e, .is_last = 1 };
 
         loop_watch_remove(&k->watch);
-        (void)fail(&e, ERROR_UNAVAILABLE, "the keeper has gone; it is being started again");
+        (void)fail_at(&e, ERROR_UNAVAILABLE, NULL, KEEPER_GONE, "the daemon ended before it answered, and is being started again");
         while (k->calls) {
                 struct keeper_call *c = k->calls;
 

@@ -18,6 +18,8 @@
 #include "loop/loop.h"
 #include "wire/call.h"
 
+#define KEEPER_GONE "gone"               /* the reason of a call that was sent, and whose answer will never come */
+
 struct keeper;
 
 struct keeper_reply {

@@ -7,17 +7,44 @@
  */
 #include "door/mcp_keeper.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "door/follow.h"
 #include "event/outcome.h"
 #include "loop/later.h"
 
+enum { PATIENCE_MS = 3000 /* as libcarrel dials again */ };
+
 struct link {
         struct keeper_call call;       /* first */
+        struct mcp_keeper *in;
+        struct loop_timer patience;    /* while it is parked: for a daemon that is started again */
+        struct link *next;             /* parked after it */
+        enum operation_code op;
+        unsigned char *bytes;          /* a copy of its record, where it can be sent again */
+        size_t len;
+        bool is_parked;
         struct follow follow;
         struct mcp_call *of;           /* NULL once it was let go */
         uint64_t seen[2];              /* bytes of each stream, up to where it was heard */
         bool has_channel, has_started;
 };
+
+/* -- waiting for a daemon that is started again --------------------------------------------------------------------------------- */
+
+static void
+unpark(struct link *l)
+{
+        struct link **at = &l->in->parked;
+
+        loop_timer_remove(&l->patience);
+        while (l->is_parked && *at != l)
+                at = &(*at)->next;
+        if (l->is_parked)
+                *at = l->next;
+        l->is_parked = false;
+}
 
 /* -- letting go ------------------------------------------------------------------------------------------------------------- */
 
@@ -27,6 +54,9 @@ let_go(struct link *l, bool is_left)
         struct mcp_call *c = l->of;
 
         keeper_cancel(&l->call);
+        unpark(l);
+        free(l->bytes);
+        l->bytes = NULL;
         if (is_left)
                 follow_leave(&l->follow);
         else
@@ -150,12 +180,85 @@ reply_with_channel(struct link *l, struct mcp_backend *b, const struct keeper_re
 }
 
 static void
+out_of_patience(struct loop_timer *t)
+{
+        struct link *l = (struct link *)(void *)((char *)t - offsetof(struct link, patience));
+        struct error e;
+
+        (void)fail(&e, ERROR_UNAVAILABLE, "the daemon did not come back within %d s: %s was not delivered, and nothing of it was done", PATIENCE_MS / 1000, operation(l->op)->name);
+        refuse(l, &e);
+}
+
+static int
+park(struct link *l, struct error *e)
+{
+        struct link **at = &l->in->parked;
+
+        if (loop_timer_set(l->in->loop, &l->patience, loop_now_ms() + PATIENCE_MS, out_of_patience) < 0)
+                return fail(e, ERROR_NO_MEMORY, "there is no memory left for a timer");
+        while (*at)
+                at = &(*at)->next;
+        l->next = NULL;
+        *at = l;
+        l->is_parked = true;
+        return 0;
+}
+
+/* It may have had its effect already: then only a call that has the same one twice is made again. */
+static bool
+may_repeat(const struct link *l)
+{
+        struct record r = { l->bytes, l->len };
+        struct record_entry key;
+
+        return l->bytes && ((operation(l->op)->flags & (OPERATION_READ | OPERATION_IDEMPOTENT)) != 0 || record_find(&r, FIELD_KEY, &key));
+}
+
+static int
+send_again(struct link *l, struct error *e)
+{
+        const struct record_writer w = { .bytes = l->bytes, .len = l->len, .room = l->len };
+
+        return keeper_call(l->in->keeper, &l->call, l->op, &w, e);
+}
+
+void
+mcp_keeper_is_back(struct mcp_keeper *b)
+{
+        struct link *l = b->parked, *next;
+        struct error e;
+
+        b->parked = NULL;
+        for (; l; l = next) {
+                next = l->next;
+                l->is_parked = false;
+                loop_timer_remove(&l->patience);
+                if (send_again(l, &e) < 0 && park(l, &e) < 0)
+                        refuse(l, &e);
+        }
+}
+
+/* Sent, and the daemon ended before it answered. */
+static void
+lost_answer(struct link *l, const struct error *gone)
+{
+        struct error e;
+
+        if (may_repeat(l) && park(l, &e) == 0)
+                return;
+        (void)fail(&e, gone->code, "the daemon ended before it answered: whether %s was done is not known. Look before you repeat it", operation(l->op)->name);
+        refuse(l, &e);
+}
+
+static void
 on_reply(struct keeper_call *call, const struct keeper_reply *r)
 {
         struct link *l = (struct link *)(void *)call;
         struct mcp_call *c = l->of;
 
-        if (r->error) {
+        if (r->error && r->error->code == ERROR_UNAVAILABLE && strcmp(r->error->reason, KEEPER_GONE) == 0) {
+                lost_answer(l, r->error);
+        } else if (r->error) {
                 refuse(l, r->error);
         } else if (l->has_channel && r->is_last) {
                 reply_with_channel(l, c->backend, r);
@@ -166,22 +269,45 @@ on_reply(struct keeper_call *call, const struct keeper_reply *r)
         }
 }
 
+/* In the daemon itself there is no other keeper to wait for: it goes with this one. */
+static void
+keep_copy(struct link *l, const struct record_writer *w)
+{
+        l->bytes = w->is_broken ? NULL : malloc(w->len + 1);
+        l->len = w->len;
+        if (l->bytes && w->len > 0)
+                memcpy(l->bytes, w->bytes, w->len);
+}
+
+/* Was it not delivered because the daemon is not there? `e` says why where there was one. */
+static bool
+may_wait(const struct link *l, const struct record_writer *w, struct error *e)
+{
+        if (!l->in->keeper)
+                (void)fail(e, ERROR_UNAVAILABLE, "the daemon is not there, and nothing was done: try again in a moment");
+        return l->bytes && !w->is_broken && e->code == ERROR_UNAVAILABLE;
+}
+
 static int
 begin(struct mcp_backend *b, struct mcp_call *c, const struct api_peer *who, enum operation_code op, struct record_writer *w, struct error *e)
 {
         struct mcp_keeper *k = (struct mcp_keeper *)(void *)b;
-        struct link *l = k->keeper ? later_make(k->loop, struct link) : NULL;
+        struct link *l = later_make(k->loop, struct link);
 
-        if (!k->keeper)
-                return fail(e, ERROR_UNAVAILABLE, "the daemon is being started again: try again in a moment");
         if (!l)
                 return fail(e, ERROR_NO_MEMORY, "there is no memory left for a call");
         l->call.reply = on_reply;
         l->of = c;
+        l->in = k;
+        l->op = op;
+        l->patience.due_ms = LOOP_NEVER;
         l->has_channel = operation(op)->flags & OPERATION_CHANNEL;
         if (k->says_who)
                 keeper_identify(w, who);
-        if (keeper_call(k->keeper, &l->call, op, w, e) < 0) {
+        else
+                keep_copy(l, w);
+        if ((!k->keeper || keeper_call(k->keeper, &l->call, op, w, e) < 0) && (!may_wait(l, w, e) || park(l, e) < 0)) {
+                free(l->bytes);
                 later_free(l);
                 return -1;
         }

@@ -11,11 +11,15 @@
 struct mcp_keeper {
         struct mcp_backend backend;    /* first */
         struct loop *loop;
-        struct keeper *keeper;         /* NULL while there is none: calls are refused with ERROR_UNAVAILABLE */
-        bool says_who;                 /* the link is the door's: each call says who asks; else the keeper sees it in the socket */
+        struct keeper *keeper;         /* NULL while there is none: calls wait for 3 s, then they are refused with ERROR_UNAVAILABLE */
+        bool says_who;                 /* the link is the door's: each call says who asks, and none waits; else the keeper sees it in the socket */
+        struct link *parked;           /* calls that wait for the keeper's return, in their order */
 };
 
 /* Borrows loop and link. Nothing to end. */
 void mcp_keeper_init(struct mcp_keeper *b, struct loop *l, struct keeper *k, bool says_who);
+
+/* There is a link again, in b->keeper: what waited is sent. */
+void mcp_keeper_is_back(struct mcp_keeper *b);
 
 #endif

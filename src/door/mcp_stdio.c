@@ -470,6 +470,7 @@ come_back(struct loop_timer *t)
         fd = s->options->keeper_path ? connect_again(s->options->keeper_path) : -1;
         if (fd >= 0 && keeper_open(s->loop, fd, keeper_gone, s, &s->keeper, &e) == 0) {
                 s->backend.keeper = s->keeper;
+                mcp_keeper_is_back(&s->backend);
                 return;
         }
         if (s->options->keeper_path && loop_now_ms() - s->gone_ms < RETURN_MS && loop_timer_set(s->loop, t, loop_now_ms() + RETRY_MS, come_back) == 0)

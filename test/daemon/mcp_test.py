@@ -175,6 +175,24 @@ def keeper_may_go(d):
         check("a command that ran meanwhile is answered", "survived\n" in said, said)
 
 
+def calls_meet_a_restart(d):
+    """A call that comes while a part of the daemon is started again waits for it; one that was under way is made again where it has one effect."""
+    box = d.create()
+    with of_stdio(d, "--sandbox", box) as a:
+        a.text(EXECUTE, {"command": "true"})
+        for turn, name in enumerate(("keeper", "door", "spawner", "keeper", "keeper")):
+            pid, keeper = (next(p for n, p in d.children().items() if part in n) for part in (name, "keeper"))
+            keyed = a.send("tools/call", {"name": EXECUTE, "arguments": {"command": "echo keyed%d | tee -a /tmp/keyed" % turn}, "_meta": {"carrel/idempotencyKey": "k%d" % turn}})
+            os.kill(pid, signal.SIGKILL)
+            until("it is dead, and the keeper with it", lambda: keeper not in d.children().values())  # noqa: B023
+            said = a.call(EXECUTE, {"command": "echo after%d" % turn})
+            check("a call right after the end of the %s is served (%d)" % (name, turn), said["content"][0]["text"] == "after%d\n" % turn, said)
+            said = a.answer(keyed)["result"]["content"][0]["text"]
+            check("one with a key that was under way is answered (%d)" % turn, said == "keyed%d\n" % turn, said)
+            until("the daemon is whole", lambda: d.is_up() and len([n for n in d.children() if name in n]) == 1)  # noqa: B023
+        check("and had one effect", a.text(EXECUTE, {"command": "cat /tmp/keyed"}) == "".join("keyed%d\n" % n for n in range(5)))
+
+
 def restart_kills_nothing(d):
     """A part of the daemon that dies, and a reload, end no background process, over HTTP as over stdio."""
     box = d.create()
@@ -501,7 +519,7 @@ def any_byte(d):
 
 signal.alarm(540)
 with Daemon() as daemon:
-    for test in (texts_are_mastras, background_dies_with_its_agent, background_is_kept, keeper_may_go, restart_kills_nothing, cancel_kills, http_close_kills, tenants_never_meet, contexts_go_on, mounts_exclude_contexts,
+    for test in (texts_are_mastras, background_dies_with_its_agent, background_is_kept, keeper_may_go, calls_meet_a_restart, restart_kills_nothing, cancel_kills, http_close_kills, tenants_never_meet, contexts_go_on, mounts_exclude_contexts,
                  nothing_configured, read_only_says_so, manifest_is_judged_at_once, owned_sandbox_is_stopped, the_page_is_true, http_rules, progress_streams, key_has_one_effect, files, flood,
                  long_lines, any_byte):
         try:
