@@ -44,6 +44,31 @@ write_bounds(struct json_writer *w, const struct api_field *f, const struct api_
 }
 
 static void
+write_words(struct json_writer *w, const char *const *words)
+{
+        json_key(w, "enum");
+        json_open_list(w);
+        for (; *words; words++)
+                json_text(w, *words);
+        json_close_list(w);
+}
+
+/* The words of a field that has few. */
+static void
+write_enum(struct json_writer *w, const struct api_field *f)
+{
+        static const struct { uint16_t tag; const char *words[9]; } rows[] = {
+                { FIELD_STATUS, { "pending", "running", "paused", "stopping", "stopped", "failed" } },
+                { FIELD_STATE, { "starting", "running", "ended", "failed" } },
+                { FIELD_OUTCOME, { "exited", "signaled", "timed_out", "oom_killed", "cpu_limit", "killed", "policy_killed", "lost" } },
+        };
+
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+                if (rows[i].tag == f->tag)
+                        write_words(w, rows[i].words);
+}
+
+static void
 write_type(struct json_writer *w, const struct api_field *f)
 {
         static const char *const names[] = {
@@ -62,6 +87,7 @@ write_type(struct json_writer *w, const struct api_field *f)
         }
         if (f->type == FIELD_TYPE_UINT)
                 json_member_text(w, "format", "int64");
+        write_enum(w, f);
 }
 
 /* What a list holds, where the table knows. */
@@ -127,6 +153,10 @@ write_object(struct json_writer *w, const struct operation *of, const struct api
                 write_field(w, of, &params[i], is_answer);
                 has_bytes |= api_field(params[i].tag)->type == FIELD_TYPE_BYTES;
                 has_required |= (params[i].flags & PARAM_REQUIRED) != 0;
+        }
+        if (is_answer && of->code == OP_FILE_LIST) {
+                json_key(w, "truncated");
+                member_schema(w, "boolean", "true: there is more than is listed (at most 100,000 entries). Absent otherwise.");
         }
         if (has_bytes) {
                 json_key(w, "encoding");
@@ -203,16 +233,6 @@ write_parameter(struct json_writer *w, const char *where, const struct api_field
 }
 
 static void
-write_words(struct json_writer *w, const char *const *words)
-{
-        json_key(w, "enum");
-        json_open_list(w);
-        for (; *words; words++)
-                json_text(w, *words);
-        json_close_list(w);
-}
-
-static void
 write_queries(struct json_writer *w, const char *method, const char *route)
 {
         const struct api_query *row;
@@ -234,6 +254,24 @@ write_queries(struct json_writer *w, const char *method, const char *route)
         }
 }
 
+/* The same as `key` in the body. */
+static void
+write_key_header(struct json_writer *w)
+{
+        json_open_map(w);
+        json_member_text(w, "name", "Idempotency-Key");
+        json_member_text(w, "in", "header");
+        json_member_bool(w, "required", false);
+        json_member_text(w, "description", api_field(FIELD_KEY)->help);
+        json_key(w, "schema");
+        json_open_map(w);
+        json_member_text(w, "type", "string");
+        json_member_int(w, "minLength", 1);
+        json_member_int(w, "maxLength", 63);
+        json_close_map(w);
+        json_close_map(w);
+}
+
 static void
 write_parameters(struct json_writer *w, const struct operation *o)
 {
@@ -246,6 +284,9 @@ write_parameters(struct json_writer *w, const struct operation *o)
                         write_parameter(w, (o->params[i].flags & PARAM_IN_PATH) != 0 ? "path" : "query", f, &o->params[i]);
         }
         write_queries(w, o->method, o->route);
+        for (size_t i = 0; i < o->param_count; i++)
+                if (o->params[i].tag == FIELD_KEY)
+                        write_key_header(w);
         json_close_list(w);
 }
 
@@ -323,6 +364,14 @@ write_answers(struct json_writer *w, const struct operation *o)
         json_close_map(w);
         if (o->code == OP_EXEC) {
                 open_answer(w, "201", "With background: it was started.");
+                json_key(w, "content");
+                json_open_map(w);
+                json_key(w, "application/json");
+                json_open_map(w);
+                json_key(w, "schema");
+                write_object(w, o, o->results, o->result_count, 1);
+                json_close_map(w);
+                json_close_map(w);
                 json_close_map(w);
         }
         write_error_answer(w);

@@ -41,10 +41,32 @@ every_operation_stands_in_it(void **state)
         json_fini(&w);
 }
 
+/* What a typed client is made from: a word that was wrong before each. */
+static void
+what_it_says_is_so(void **state)
+{
+        static const char *const parts[] = {
+                "{\"name\":\"wait\",\"in\":\"query\",\"required\":false,\"description\":\"true: answer when it has ended.\",\"schema\":{\"type\":\"boolean\"}}",
+                "{\"name\":\"stream\",\"in\":\"query\",\"required\":false,", "\"enum\":[\"stdout\",\"stderr\"]", "\"enum\":[\"starting\",\"running\",\"ended\",\"failed\"]",
+                "\"201\":{\"description\":\"With background: it was started.\",\"content\":{\"application/json\":{\"schema\":{\"type\":\"object\"",
+                "{\"name\":\"Idempotency-Key\",\"in\":\"header\",", "{\"name\":\"mode\",\"in\":\"query\",\"required\":false,", "{\"name\":\"path\",\"in\":\"query\",\"required\":true,",
+                "\"truncated\":{\"type\":\"boolean\",",
+        };
+        struct json_writer w;
+
+        (void)state;
+        json_init(&w, false);
+        openapi_write(&w, "1");
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+                if (!strstr(w.text, parts[i]))
+                        fail_msg("without %s", parts[i]);
+        json_fini(&w);
+}
+
 int
 main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(every_operation_stands_in_it) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(every_operation_stands_in_it), cmocka_unit_test(what_it_says_is_so) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

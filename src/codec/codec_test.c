@@ -116,10 +116,34 @@ flags_of_a_query_are_words(void **state)
         }
 }
 
+static void
+a_wrong_type_is_said_in_words(void **state)
+{
+        static const struct { const char *body, *message; } rows[] = {
+                { "{\"timeout_ms\":-5}", "timeout_ms must be a whole number, 0 or more, not -5" }, { "{\"timeout_ms\":\"5\"}", "timeout_ms must be a whole number, 0 or more, not a string" },
+                { "{\"name\":5}", "name must be a string, not an integer" }, { "{\"ports\":1}", "ports must be an array, not 1" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+                struct codec_call call = { .operation = operation(OP_CREATE), .body = rows[i].body, .body_len = strlen(rows[i].body) };
+                unsigned char bytes[1024] __attribute__((aligned(8)));
+                struct record_writer w;
+                struct arena arena;
+                struct error e;
+
+                arena_init(&arena, 1 << 20);
+                record_init(&w, bytes, sizeof bytes);
+                assert_int_equal(codec_read(&arena, &call, &w, NULL, &e), -1);
+                assert_string_equal(e.message, rows[i].message);
+                arena_fini(&arena);
+        }
+}
+
 int
 main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(calls_are_read), cmocka_unit_test(flags_of_a_query_are_words), cmocka_unit_test(wrong_calls_name_the_place), cmocka_unit_test(records_become_json) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(calls_are_read), cmocka_unit_test(flags_of_a_query_are_words), cmocka_unit_test(wrong_calls_name_the_place), cmocka_unit_test(a_wrong_type_is_said_in_words), cmocka_unit_test(records_become_json) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -283,7 +283,12 @@ codec_query_bool(const char *query, const char *name, bool *ret, struct error *e
 static int
 wrong_type(const struct api_field *f, const struct node *n, const char *want, struct error *e)
 {
-        (void)fail_at(e, ERROR_INVALID_ARGUMENT, f->name, "type", "%s has to be %s, and is a %s", f->name, want, node_kind_name(n->kind));
+        const char *article = n->kind == NODE_NULL ? "" : n->kind == NODE_INT ? "an " : "a ";
+
+        if (n->kind == NODE_INT && f->type == FIELD_TYPE_UINT)
+                (void)fail_at(e, ERROR_INVALID_ARGUMENT, f->name, "type", "%s must be %s, not %" PRId64, f->name, want, n->integer);
+        else
+                (void)fail_at(e, ERROR_INVALID_ARGUMENT, f->name, "type", "%s must be %s, not %s%s", f->name, want, article, node_kind_name(n->kind));
         e->line = n->line;
         e->column = n->column;
         return -1;
@@ -367,7 +372,7 @@ write_value(struct arena *arena, const struct api_field *f, const struct node *n
                 return 0;
         case FIELD_TYPE_UINT:
                 if (n->kind != NODE_INT || n->integer < 0)
-                        return wrong_type(f, n, "a whole number, not below 0", e);
+                        return wrong_type(f, n, "a whole number, 0 or more", e);
                 record_uint(w, f->tag, (uint64_t)n->integer);
                 return 0;
         case FIELD_TYPE_INT:

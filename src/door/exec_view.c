@@ -223,7 +223,7 @@ exec_failed_read(struct error *e, const struct wire_exec_failed *failed)
                         return fail_at(e, ERROR_COMMAND_NOT_FOUND, "argv/0", "lookup", "there is no such command inside the sandbox");
                 return fail_sys(e, ERROR_COMMAND_NOT_EXECUTABLE, failed->sys, "the command cannot be executed");
         case WIRE_STAGE_DIRECTORY:
-                (void)fail_sys(e, ERROR_INVALID_ARGUMENT, failed->sys, "the working directory");
+                (void)fail_sys(e, ERROR_INVALID_ARGUMENT, failed->sys, "the command's working directory (cwd) cannot be entered");
                 (void)memcpy(e->path, "cwd", sizeof "cwd");
                 return -1;
         case WIRE_STAGE_TERMINAL:
