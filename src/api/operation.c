@@ -63,7 +63,7 @@ static const struct api_param event_results[] = {
 #define PATH_IN_BODY { FIELD_PATH, PARAM_REQUIRED, 1, 4095 }
 
 static const struct api_param create_params[] = {
-        { FIELD_NAME, 0, 1, 64 }, { FIELD_MANIFEST, 0, ANY }, { FIELD_MANIFEST_NAME, 0, 0, 255 }, { FIELD_WORKSPACE, 0, 1, 4095 },
+        { FIELD_NAME, 0, 1, 64 }, { FIELD_MANIFEST, 0, ANY }, { FIELD_MANIFEST_NAME, 0, 0, 255 }, { FIELD_WORKSPACE, 0, 1, 4095 }, { FIELD_READS, PARAM_REPEATED, ANY },
         { FIELD_RUNTIME, 0, 1, 64 }, { FIELD_TIMEOUT, 0, 1, UINT64_C(31536000000) }, { FIELD_DELETE_AT, 0, ANY }, { FIELD_ENV, PARAM_REPEATED, ANY },
         { FIELD_PORTS, PARAM_REPEATED, 1, 65535 }, { FIELD_METADATA, 0, 0, 65536 }, { FIELD_START, 0, ANY }, { FIELD_KEY, 0, 1, 63 },
 };

@@ -129,7 +129,7 @@ load_host(struct arena *arena, const struct checking *c, struct host_file *ret, 
         if (host_facts_read(facts, e) < 0)
                 return -1;
         real = prepare_local_ability(facts, false);
-        return host_file_load(arena, c->host_name, &real, false, ret, e);
+        return host_file_load(arena, c->host_name, &real, false, NULL, ret, e);
 }
 
 /* From resolve on, the host has a say: its rules, and the directory that references start from. */
@@ -163,7 +163,7 @@ check(struct arena *arena, const struct checking *c, int *ret_status, const char
 
         if (!workspace)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a path");
-        if ((c->file ? ref_manifest_open(arena, c->file, &file, e) : ref_manifest_find(arena, workspace, &file, e)) < 0)
+        if ((c->file ? ref_manifest_open(arena, c->file, NULL, &file, e) : ref_manifest_find(arena, workspace, NULL, &file, e)) < 0)
                 return -1;
         if (c->stage >= VERDICT_RESOLVE)
                 return check_with_host(arena, c, &file, workspace, ret_status, ret_about, e);

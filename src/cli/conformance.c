@@ -478,7 +478,7 @@ conformance(struct arena *arena, const char *name, bool is_json, struct error *e
         const char *bytes;
         size_t len;
 
-        if (ref_file_read(arena, name, CASES_BYTES_MAX, &bytes, &len, e) < 0
+        if (ref_file_read(arena, name, CASES_BYTES_MAX, NULL, &bytes, &len, e) < 0
             || yaml_read(arena, bytes, len, 1, &case_limits, &root, e) < 0)
                 return -1;
         return run_all(root, is_json, e);

@@ -71,7 +71,7 @@ read_manifest(struct arena *arena, const char *file, const struct node **ret, st
         struct manifest m;
 
         findings_init(&findings, arena);
-        if (ref_manifest_open(arena, file, &read, e) < 0 || manifest_read(arena, read.bytes, read.len, read.kind, read.syntax, &m, &findings, e) < 0)
+        if (ref_manifest_open(arena, file, NULL, &read, e) < 0 || manifest_read(arena, read.bytes, read.len, read.kind, read.syntax, &m, &findings, e) < 0)
                 return -1;
         if (m.form == MANIFEST_REF || m.form == MANIFEST_FILE)
                 return fail_at(e, ERROR_INVALID_ARGUMENT, "sandbox", "ref", "this manifest refers to another (\"%.100s\"); name that one", m.ref);
@@ -88,7 +88,7 @@ read_tree(struct arena *arena, const char *file, const struct node **ret, struct
 
         if (ends_with(file, ".md"))
                 return read_manifest(arena, file, ret, e);
-        if (ref_file_read(arena, file, REF_FILE_MAX, &bytes, &len, e) < 0)
+        if (ref_file_read(arena, file, REF_FILE_MAX, NULL, &bytes, &len, e) < 0)
                 return -1;
         if (ends_with(file, ".json") ? json_read(arena, bytes, len, &text_limits_manifest, &root, e) < 0
                                      : yaml_read(arena, bytes, len, 1, &text_limits_manifest, &root, e) < 0)
@@ -174,7 +174,7 @@ gate_list_read(struct arena *arena, const char *file, const char *host_file, str
         if (read_tree(arena, file, &list, e) < 0 || read_entries(arena, list, ret, e) < 0)
                 return -1;
         *ret_about = host_file;
-        if (host_file_load(arena, host_file, &none, false, &host, e) < 0)
+        if (host_file_load(arena, host_file, &none, false, NULL, &host, e) < 0)
                 return -1;
         *ret_about = file;
         ret->resolvers = (struct gate_texts){ (const char **)(uintptr_t)host.rules->resolvers.items, host.rules->resolvers.count };

@@ -39,13 +39,14 @@
 #include "ref/file.h"
 #include "text/tree_pack.h"
 
-enum { ARENA_MAX = 16 << 20, WORDS_MAX = 32, PATIENCE_MS = 20000, STEP_MS = 10 };
+enum { ARENA_MAX = 16 << 20, WORDS_MAX = 32 + 2 * REF_READS_MAX, PATIENCE_MS = 20000, STEP_MS = 10 };
 
 struct mcp {
         const char *manifest, *workspace, *state, *sandbox, *runtime, *cache_key, *context_key, *names, *instructions;
         bool is_dynamic, keeps_background, manages;
         struct arena arena;
         const char *name;              /* of the manifest, for people; NULL: there is none */
+        struct ref_reads reads;        /* what was read for it: kept read-only in what is made */
         char directory[PATH_MAX];      /* the workspace */
         int manifest_fd, keeper_fd;
         const char *daemon_state;      /* of the daemon that answered */
@@ -116,7 +117,7 @@ load_manifest(struct mcp *m, struct error *e)
 
         if (m->sandbox)
                 return 0;
-        result = m->manifest ? ref_manifest_open(&m->arena, m->manifest, &file, e) : ref_manifest_find(&m->arena, m->directory, &file, e);
+        result = m->manifest ? ref_manifest_open(&m->arena, m->manifest, &m->reads, &file, e) : ref_manifest_find(&m->arena, m->directory, &m->reads, &file, e);
         if (result < 0)
                 return !m->manifest && e->code == ERROR_NOT_CONFIGURED ? 0 : -1;
         findings_init(&findings, &m->arena);
@@ -305,6 +306,10 @@ write_words(struct mcp *m, char **words)
                 words[count++] = (char *)(uintptr_t)rows[i].name;
                 if (rows[i].value)
                         words[count++] = (char *)(uintptr_t)rows[i].value;
+        }
+        for (size_t i = 0; i < m->reads.count; i++) {
+                words[count++] = (char *)(uintptr_t)"--read";
+                words[count++] = (char *)(uintptr_t)ref_reads_below(m->reads.paths[i], m->directory);
         }
         words[count] = NULL;
         return count;

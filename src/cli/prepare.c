@@ -179,8 +179,8 @@ make_id(char id[17], struct error *e)
 static int
 find_manifest(const struct prepare_options *o, struct run_way *w, struct error *e)
 {
-        int result = o->file ? ref_manifest_open(&w->p.arena, o->file, &w->manifest, e)
-                             : ref_manifest_find(&w->p.arena, o->workspace ? o->workspace : ".", &w->manifest, e);
+        int result = o->file ? ref_manifest_open(&w->p.arena, o->file, &w->reads, &w->manifest, e)
+                             : ref_manifest_find(&w->p.arena, o->workspace ? o->workspace : ".", &w->reads, &w->manifest, e);
 
         w->file_name = result == 0 ? w->manifest.name : o->file;
         return result;
@@ -205,11 +205,11 @@ static int
 judge(const struct prepare_options *o, struct run_way *w, int workspace, int64_t now_s, struct error *e)
 {
         struct host_ability real = prepare_planned_ability(&w->host.facts, false);
-        struct ref_places places = { .workspace = workspace };
+        struct ref_places places = { .workspace = workspace, .reads = &w->reads };
         struct verdict_host host = { .now_s = now_s };
         struct host_file file;
 
-        if (host_file_load(&w->p.arena, o->host_file, &real, true, &file, e) < 0) {
+        if (host_file_load(&w->p.arena, o->host_file, &real, true, &w->reads, &file, e) < 0) {
                 w->file_name = o->host_file;
                 return -1;
         }
@@ -222,18 +222,6 @@ judge(const struct prepare_options *o, struct run_way *w, int workspace, int64_t
         if (w->verdict.written.form == MANIFEST_NONE)
                 return fail(e, ERROR_NOT_CONFIGURED, "%s declares no sandbox, so no command may run", w->manifest.name);
         return 0;
-}
-
-static const char *
-manifest_path(struct run_way *w, const struct prepare_options *o, const char *workspace)
-{
-        struct arena *arena = &w->p.arena;
-        char *real = o->file ? realpath(o->file, NULL) : NULL;
-        const char *slash = strrchr(w->manifest.name, '/');
-        const char *path = o->file ? (real ? arena_text(arena, real) : NULL) : arena_format(arena, "%s/%s", workspace, slash ? slash + 1 : w->manifest.name);
-
-        free(real);
-        return path;
 }
 
 int
@@ -272,7 +260,8 @@ prepare(const struct prepare_options *options, struct run_way *ret, struct error
                 return -1;
         if (ret->verdict.allowed->is_read_only)
                 return fail_at(e, ERROR_READ_ONLY, "read_only", NULL, "%s says read_only: true, so no command may run", ret->file_name);
-        request.manifest_path = manifest_path(ret, options, request.workspace);
+        request.reads = ret->reads.paths;
+        request.read_count = ret->reads.count;
         if (prepare_take(&ret->host, &request, ret->verdict.allowed, &ret->p, e) < 0)
                 return -1;
         request.timeout_ms = prepare_timeout(ret, options);

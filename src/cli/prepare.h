@@ -28,6 +28,7 @@ struct run_way {
         struct prepare_host host;
         struct prepared p;
         struct ref_manifest_file manifest;
+        struct ref_reads reads;                /* every file that was read to judge */
         struct verdict verdict;
         const char *file_name;                 /* for messages */
         uint32_t layers_off;                   /* 0 in the shipped program */

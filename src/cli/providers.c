@@ -98,7 +98,7 @@ load(struct arena *arena, const char *host_name, struct host_file *ret, struct e
         if (host_facts_read(facts, e) < 0)
                 return -1;
         real = prepare_local_ability(facts, false);
-        return host_file_load(arena, host_name, &real, true, ret, e);
+        return host_file_load(arena, host_name, &real, true, NULL, ret, e);
 }
 
 int

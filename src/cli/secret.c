@@ -32,7 +32,7 @@ load(void *ctx, struct secret_sources *ret, struct error *e)
         struct host_file file;
 
         arena_init(&arena, ARENA_MAX);
-        if (host_file_load(&arena, ctx, &nothing, false, &file, e) < 0 || secret_variables_take(&file.rules->sources, environ, &variables, e) < 0)
+        if (host_file_load(&arena, ctx, &nothing, false, NULL, &file, e) < 0 || secret_variables_take(&file.rules->sources, environ, &variables, e) < 0)
                 return -1;
         *ret = (struct secret_sources){ file.rules->sources, file.rules->secrets_file, variables };
         return 0;

@@ -107,7 +107,7 @@ load_host(struct serving *s, struct launcher_files *ret, struct error *e)
                 return -1;
         real = prepare_planned_ability(facts, true);
         s->about = s->host_file;
-        if (host_file_load(&s->files, s->host_file, &real, true, &file, e) < 0)
+        if (host_file_load(&s->files, s->host_file, &real, true, NULL, &file, e) < 0)
                 return s->host_file ? error_wrap(e, "host file %.200s", s->host_file) : -1;
         s->about = NULL;
         ret->secrets = (struct secret_sources){ file.rules->sources, file.rules->secrets_file, NULL };
@@ -128,7 +128,7 @@ load_pool(struct serving *s, struct launcher_files *ret, struct error *e)
                 return 0;
         findings_init(&findings, &s->files);
         s->about = s->pool_manifest;
-        if (ref_manifest_open(&s->files, s->pool_manifest, &file, e) < 0 ||
+        if (ref_manifest_open(&s->files, s->pool_manifest, NULL, &file, e) < 0 ||
             verdict_reach(&s->files, &file, VERDICT_VALIDATE, NULL, &verdict, &findings, e) < 0)
                 return error_wrap(e, "pool manifest %.200s", s->pool_manifest);
         s->about = NULL;

@@ -73,7 +73,7 @@ take_text(const char *text, struct ref_manifest_file *ret)
 
 /* 1: there is a manifest; 0: there is none, and none was named; -1. */
 static int
-find_file(struct arena *arena, const struct carrel_config *config, const char *workspace, struct ref_manifest_file *ret, struct error *e)
+find_file(struct arena *arena, const struct carrel_config *config, const char *workspace, struct ref_reads *reads, struct ref_manifest_file *ret, struct error *e)
 {
         if (config->manifest_text && config->manifest_file)
                 return fail_at(e, ERROR_INVALID_ARGUMENT, "manifest", NULL, "a manifest is given as a file or as a text, not as both");
@@ -82,10 +82,10 @@ find_file(struct arena *arena, const struct carrel_config *config, const char *w
                 return 1;
         }
         if (config->manifest_file)
-                return ref_manifest_open(arena, config->manifest_file, ret, e) < 0 ? -1 : 1;
+                return ref_manifest_open(arena, config->manifest_file, reads, ret, e) < 0 ? -1 : 1;
         if (!workspace)
                 return 0;
-        if (ref_manifest_find(arena, workspace, ret, e) == 0)
+        if (ref_manifest_find(arena, workspace, reads, ret, e) == 0)
                 return 1;
         return e->code == ERROR_NOT_CONFIGURED ? 0 : -1;
 }
@@ -136,10 +136,10 @@ tree_of(struct arena *arena, const struct manifest *written, const struct manife
 }
 
 static int
-resolve(struct arena *arena, const struct manifest *written, const char *workspace, struct manifest *ret, struct findings *findings, struct error *e)
+resolve(struct arena *arena, const struct manifest *written, const char *workspace, struct ref_reads *reads, struct manifest *ret, struct findings *findings, struct error *e)
 {
         scoped_fd int directory = workspace ? open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-        struct ref_places places = { .workspace = directory };
+        struct ref_places places = { .workspace = directory, .reads = reads };
         struct ref_reader reader = ref_places_reader(&places);
 
         if (directory < 0)
@@ -148,7 +148,7 @@ resolve(struct arena *arena, const struct manifest *written, const char *workspa
 }
 
 static int
-read_tree(struct arena *arena, const struct ref_manifest_file *file, const char *workspace, const struct node **ret, struct error *e)
+read_tree(struct arena *arena, const struct ref_manifest_file *file, const char *workspace, struct ref_reads *reads, const struct node **ret, struct error *e)
 {
         struct manifest written, found;
         struct findings findings;
@@ -159,13 +159,13 @@ read_tree(struct arena *arena, const struct ref_manifest_file *file, const char 
         if (written.form == MANIFEST_NONE)
                 return fail(e, ERROR_NOT_CONFIGURED, "%.200s declares no sandbox", file->name);
         found = written;
-        if ((written.form == MANIFEST_REF || written.form == MANIFEST_FILE) && resolve(arena, &written, workspace, &found, &findings, e) < 0)
+        if ((written.form == MANIFEST_REF || written.form == MANIFEST_FILE) && resolve(arena, &written, workspace, reads, &found, &findings, e) < 0)
                 return -1;
         *ret = tree_of(arena, &written, &found);
         return *ret ? 0 : no_memory(e);
 }
 
-/* The absolute path where the file was named and it is not too long: the daemon keeps that file read-only inside. */
+/* For messages: the absolute path where the file was named and it is not too long. */
 static const char *
 name_of(struct arena *arena, const struct carrel_config *config, const struct ref_manifest_file *file, const char *workspace)
 {
@@ -188,15 +188,15 @@ client_manifest_read(struct arena *arena, const struct carrel_config *config, st
         int found;
 
         *ret = (struct client_manifest){ .tree = NULL };
-        found = config->manifest_file || config->manifest_text ? find_file(arena, config, NULL, &file, e) : 0;
+        found = config->manifest_file || config->manifest_text ? find_file(arena, config, NULL, &ret->reads, &file, e) : 0;
         if (found < 0 || find_workspace(arena, config, &ret->workspace, e) < 0)
                 return -1;
         if (found == 0)
-                found = find_file(arena, config, ret->workspace, &file, e);
+                found = find_file(arena, config, ret->workspace, &ret->reads, &file, e);
         if (found <= 0)
                 return found;
         ret->name = name_of(arena, config, &file, ret->workspace);
-        return read_tree(arena, &file, ret->workspace, &ret->tree, e);
+        return read_tree(arena, &file, ret->workspace, &ret->reads, &ret->tree, e);
 }
 
 int
@@ -213,5 +213,7 @@ client_manifest_write(struct arena *arena, const struct client_manifest *m, stru
                 record_text(w, FIELD_MANIFEST_NAME, m->name);
         }
         record_text(w, FIELD_WORKSPACE, m->workspace);
+        for (size_t i = 0; i < m->reads.count; i++)
+                record_text(w, FIELD_READS, ref_reads_below(m->reads.paths[i], m->workspace));
         return 0;
 }

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "carrel/carrel.h"
+#include "ref/reads.h"
 #include "text/tree.h"
 #include "wire/record.h"
 
@@ -14,6 +15,7 @@ struct client_manifest {
         const struct node *tree;       /* the front matter or the block, references followed; NULL: the standard manifest */
         const char *name;              /* for messages, at most 255 bytes; NULL with the tree */
         const char *workspace;         /* absolute, or NULL */
+        struct ref_reads reads;        /* files that were read for it: the daemon keeps them read-only inside */
 };
 
 /*
@@ -22,7 +24,7 @@ struct client_manifest {
  */
 int client_manifest_read(struct arena *arena, const struct carrel_config *config, struct client_manifest *ret, struct error *e);
 
-/* Writes FIELD_MANIFEST, FIELD_MANIFEST_NAME and FIELD_WORKSPACE, as far as they are there. Errors: ERROR_NO_MEMORY. */
+/* Writes FIELD_MANIFEST, FIELD_MANIFEST_NAME, FIELD_WORKSPACE and FIELD_READS, as far as they are there. Errors: ERROR_NO_MEMORY. */
 int client_manifest_write(struct arena *arena, const struct client_manifest *m, struct record_writer *w, struct error *e);
 
 #endif

@@ -400,6 +400,8 @@ make_sandbox(struct stdio *s, struct error *e)
         free(packed);
         record_text(&w, FIELD_MANIFEST_NAME, s->options->manifest_name);
         record_text(&w, FIELD_WORKSPACE, s->options->workspace);
+        for (size_t i = 0; i < s->options->read_count; i++)
+                record_text(&w, FIELD_READS, s->options->reads[i]);
         record_text(&w, FIELD_RUNTIME, s->options->runtime);
         result = own_call(s, OP_CREATE, &w, &make_ops, e);
         return result;

@@ -23,6 +23,10 @@ stdio_options_read(int argc, char **argv, struct stdio_options *ret)
         for (int i = 1; i < argc; i++) {
                 size_t row = 0;
 
+                if (strcmp(argv[i], "--read") == 0 && i + 1 < argc && ret->read_count < STDIO_READS_MAX) {
+                        ret->reads[ret->read_count++] = argv[++i];
+                        continue;
+                }
                 while (row < sizeof rows / sizeof *rows && strcmp(argv[i], rows[row].name) != 0)
                         row++;
                 if (row == sizeof rows / sizeof *rows || (rows[row].value && i + 1 >= argc))
@@ -46,6 +50,8 @@ stdio_options_ask(const struct stdio_options *o, struct mcp_ask *ret)
         ret->cache_key = o->cache_key;
         ret->runtime = o->runtime;
         ret->workspace = o->workspace;
+        ret->reads = o->reads;
+        ret->read_count = o->read_count;
         ret->flags = (o->is_dynamic ? (unsigned)MCP_DYNAMIC : 0) | (o->keeps_background ? (unsigned)MCP_KEEP_BACKGROUND : 0) |
                        (o->manages ? (unsigned)MCP_MANAGE : 0) |
                        (o->names && strcmp(o->names, "plain") == 0 ? (unsigned)MCP_PLAIN_NAMES : 0) |

@@ -8,9 +8,12 @@
 
 #include "mcp/mcp.h"
 
+enum { STDIO_READS_MAX = 64 };
+
 /* Texts are borrowed from the command line; NULL: not said. */
 struct stdio_options {
         const char *keeper, *keeper_path, *manifest, *manifest_name, *sandbox, *workspace, *runtime, *cache_key, *context, *names, *instructions;
+        const char *reads[STDIO_READS_MAX];  size_t read_count;    /* files that were read for the manifest */
         bool is_dynamic, keeps_background, is_private, manages;
 };
 

@@ -60,7 +60,7 @@ digest_create(const struct record *r, bool for_pool, unsigned char ret[DIGEST_LE
 
         (void)crypto_hash_sha256_init(&state);
         while (record_next(r, &at, &entry) > 0) {
-                bool is_box = entry.tag == FIELD_MANIFEST || entry.tag == FIELD_WORKSPACE || entry.tag == FIELD_RUNTIME;
+                bool is_box = entry.tag == FIELD_MANIFEST || entry.tag == FIELD_WORKSPACE || entry.tag == FIELD_READS || entry.tag == FIELD_RUNTIME;
                 bool is_journey = entry.tag == FIELD_KEY || entry.tag == FIELD_UID || entry.tag == FIELD_TOKEN || entry.tag == FIELD_START;
 
                 if (is_journey || (for_pool && !is_box))

@@ -14,7 +14,7 @@
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
 
-enum { ID_TRIES = 64, WARNINGS_ROOM = 32 * 1024, ENV_ITEMS_MAX = 512, CLOCKS_DIFFER_MS = 60000 };
+enum { ID_TRIES = 64, WARNINGS_ROOM = 32 * 1024, ENV_ITEMS_MAX = 512, READS_MAX = 64, PATH_LEN = 4096, CLOCKS_DIFFER_MS = 60000 };
 
 /* -- what was asked ----------------------------------------------------------------------------------------------------------- */
 
@@ -41,30 +41,46 @@ check_env(const char *item, struct error *e)
         return 0;
 }
 
-/* Everything of env behind one another, each with its NUL. */
+/* A path that cannot be what a client read: one that climbs, or says nothing. */
 static int
-join_env(const struct record *r, struct arena *memory, struct store_bytes *ret, struct error *e)
+check_read(const char *path, struct error *e)
+{
+        size_t len = strlen(path);
+
+        for (const char *piece = path; piece; piece = strchr(piece, '/')) {
+                piece += *piece == '/';
+                if (strcmp(piece, "..") == 0 || strncmp(piece, "../", 3) == 0)
+                        len = 0;
+        }
+        return len > 0 && len < PATH_LEN ? 0 : fail_at(e, ERROR_INVALID_ARGUMENT, "reads", "shape", "an entry of reads is a path without \"..\", of at most %d bytes", PATH_LEN - 1);
+}
+
+/* The entries of one field behind one another, each with its NUL. */
+static int
+join_texts(const struct record *r, struct arena *memory, uint16_t tag, struct store_bytes *ret, struct error *e)
 {
         struct record_entry entry;
         size_t at = 0, len = 0, count = 0;
         char *bytes;
 
         while (record_next(r, &at, &entry) > 0)
-                if (entry.tag == FIELD_ENV) {
-                        if (check_env(entry.value, e) < 0)
+                if (entry.tag == tag) {
+                        if ((tag == FIELD_ENV ? check_env(entry.value, e) : check_read(entry.value, e)) < 0)
                                 return -1;
                         len += entry.len;
                         count++;
                 }
-        if (count > ENV_ITEMS_MAX)
+        if (tag == FIELD_ENV && count > ENV_ITEMS_MAX)
                 return fail_at(e, ERROR_QUOTA_EXCEEDED, "env", NULL, "a sandbox has at most %d names in its environment", ENV_ITEMS_MAX);
+        if (tag == FIELD_READS && count > READS_MAX)
+                return fail_at(e, ERROR_QUOTA_EXCEEDED, "reads", NULL, "at most %d files are read to judge one sandbox", READS_MAX);
         bytes = arena_alloc(memory, len + 1);
         if (!bytes)
-                return fail(e, ERROR_NO_MEMORY, "no memory for the environment");
+                return fail(e, ERROR_NO_MEMORY, "no memory for a sandbox");
         *ret = (struct store_bytes){ bytes, len };
         at = 0;
         while (record_next(r, &at, &entry) > 0)
-                if (entry.tag == FIELD_ENV) {
+                if (entry.tag == tag) {
                         memcpy(bytes, entry.value, entry.len);
                         bytes += entry.len;
                 }
@@ -146,7 +162,7 @@ row_of(struct call *c, struct arena *memory, char id[SANDBOX_ID_LEN], struct sto
         ret->digest = (struct store_bytes){ digest, DIGEST_LEN };
         if (ret->name && check_name(ret->name, e) < 0)
                 return -1;
-        return join_env(r, memory, &ret->env, e) < 0 || join_ports(r, memory, &ret->ports, e) < 0 || make_id(c->keeper, id, e) < 0 ? -1 : 0;
+        return join_texts(r, memory, FIELD_ENV, &ret->env, e) < 0 || join_texts(r, memory, FIELD_READS, &ret->reads, e) < 0 || join_ports(r, memory, &ret->ports, e) < 0 || make_id(c->keeper, id, e) < 0 ? -1 : 0;
 }
 
 /* -- what is there already --------------------------------------------------------------------------------------------------------- */
@@ -222,12 +238,10 @@ find_same(struct call *c, const struct store_sandbox *row, struct sandbox **ret,
 static int
 judge(struct sandbox *s, struct error *e)
 {
-        struct prepare_request request = { .id = s->id, .workspace = s->row.workspace, .runtime = s->row.runtime, .caller_uid = s->row.caller_uid,
-                                           .now_s = (int64_t)(loop_wall_ms() / 1000), .is_living = true };
         struct record_writer w;
         void *warnings;
 
-        if (sandbox_judge(s, e) < 0 || prepare_plan(&s->keeper->host, &request, s->prepared, e) < 0)
+        if (sandbox_judge(s, e) < 0 || sandbox_plan(s, e) < 0)
                 return -1;
         s->row.is_writable = s->prepared->sources->writable_count > 0;
         prepared_release(s->prepared);

@@ -108,6 +108,7 @@ copy_row(struct sandbox *s, const struct store_sandbox *row)
         s->row.ports = copy_bytes(s, row->ports);
         s->row.digest = copy_bytes(s, row->digest);
         s->row.warnings = copy_bytes(s, row->warnings);
+        s->row.reads = copy_bytes(s, row->reads);
 }
 
 static void

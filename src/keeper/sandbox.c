@@ -39,6 +39,8 @@ sandbox_status(const struct sandbox *s)
         return s->state == SANDBOX_STARTING && s->is_attached ? "running" : names[s->state];
 }
 
+enum { READS_MAX = 64 };
+
 static struct prepare_request
 request_of(const struct sandbox *s)
 {
@@ -78,11 +80,24 @@ sandbox_judge(struct sandbox *s, struct error *e)
 /* -- beginning ------------------------------------------------------------------------------------------------------------- */
 
 int
-sandbox_start(struct sandbox *s, struct error *e)
+sandbox_plan(struct sandbox *s, struct error *e)
 {
         struct prepare_request request = request_of(s);
+        const char *reads[READS_MAX];
+        const char *at = s->row.reads.bytes, *end = at ? at + s->row.reads.len : NULL;
 
-        if (sandbox_judge(s, e) < 0 || prepare_plan(&s->keeper->host, &request, s->prepared, e) < 0)
+        while (at && at < end && request.read_count < READS_MAX) {
+                reads[request.read_count++] = at;
+                at += strlen(at) + 1;
+        }
+        request.reads = reads;
+        return prepare_plan(&s->keeper->host, &request, s->prepared, e);
+}
+
+int
+sandbox_start(struct sandbox *s, struct error *e)
+{
+        if (sandbox_judge(s, e) < 0 || sandbox_plan(s, e) < 0)
                 return -1;
         if (box_make(s, e) < 0) {
                 prepared_release(s->prepared);

@@ -82,6 +82,9 @@ const char *sandbox_status(const struct sandbox *s);
 /* Manifest, rules, template: judged, once. */
 int sandbox_judge(struct sandbox *s, struct error *e);
 
+/* Opens its sources and plans: s->prepared, once judged. Errors: those of prepare_plan(). */
+int sandbox_plan(struct sandbox *s, struct error *e);
+
 /*
  * For an operation that needs a running box: CALL_DONE when there is one; CALL_WAITS: the call begins anew when there is; CALL_FAILED.
  */

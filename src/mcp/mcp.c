@@ -189,6 +189,8 @@ read_ask(struct mcp_request *r, const struct mcp_ask *ask)
         r->runtime = copy(r, ask->runtime);
         r->workspace = copy(r, ask->workspace);
         r->manifest = ask->manifest;
+        r->reads = ask->reads;
+        r->read_count = ask->read_count;
         r->context = node_find(r->message.meta, "carrel/context");
         r->idempotency_key = meta_text(&r->message, "carrel/idempotencyKey");
         if (keep && keep->kind == NODE_BOOL)

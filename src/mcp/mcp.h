@@ -39,6 +39,7 @@ struct mcp_ask {
         const char *context_key;               /* picks or makes one, or NULL */
         const char *cache_key;                 /* the member of the request's context that is the key; NULL: all of it */
         const char *runtime, *workspace;       /* for one that is made, or NULL */
+        const char *const *reads;  size_t read_count;  /* files that were read for the manifest; as long as the server */
         const struct node *manifest;           /* for one that is made, or NULL */
         unsigned flags;                        /* enum mcp_flag */
 };

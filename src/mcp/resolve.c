@@ -258,6 +258,8 @@ make(struct mcp_request *r)
         record_text(&w, FIELD_NAME, name);
         record_text(&w, FIELD_RUNTIME, r->runtime);
         record_text(&w, FIELD_WORKSPACE, r->workspace);
+        for (size_t i = 0; i < r->read_count; i++)
+                record_text(&w, FIELD_READS, r->reads[i]);
         if (r->manifest && (packed = arena_alloc(&r->arena, tree_pack_len(r->manifest)))) {
                 tree_pack(r->manifest, packed);
                 record_bytes(&w, FIELD_MANIFEST, RECORD_TREE, packed, tree_pack_len(r->manifest));

@@ -75,6 +75,7 @@ struct mcp_request {
         unsigned flags;                            /* enum mcp_flag */
         const char *sandbox;                       /* the one that is meant; NULL: not known yet */
         const char *context_key, *cache_key, *runtime, *workspace;
+        const char *const *reads;  size_t read_count;  /* borrowed: of the front */
         const struct node *manifest;
         const struct node *context;                /* _meta["carrel/context"], or NULL */
         const char *idempotency_key;               /* or NULL */

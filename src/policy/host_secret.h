@@ -52,6 +52,7 @@ struct host_inventory {                                 /* what one SECRETS.md d
         const struct host_grant *grants;  size_t grant_count;
         struct spec_names deny_bind;
         bool may_reveal;                                /* is the owner of the workspace authorised? */
+        bool is_of_workspace;                           /* the host file does not name it: it decides nothing about the host's sources */
 };
 
 /* Is it a slug of AIP-19: ^([a-z][a-z0-9-]*[a-z0-9]/)?[a-z][a-z0-9-]*[a-z0-9]$, 2 to 80 characters? */

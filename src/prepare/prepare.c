@@ -316,12 +316,34 @@ make_plan(const struct prepare_host *host, const struct prepare_request *asked, 
         return plan_build(p->plans, p->spec, &host->facts, &request, &p->plan, &p->findings, e);
 }
 
+/* Relative paths begin at the workspace. */
+static int
+join_reads(const struct prepare_request *request, struct prepared *p, struct spec_names *ret, struct error *e)
+{
+        const char **items = arena_array(p->plans, const char *, request->read_count + 1);
+
+        *ret = (struct spec_names){ items, 0 };
+        for (size_t i = 0; items && i < request->read_count; i++) {
+                const char *path = request->reads[i];
+
+                if (path[0] != '/' && !p->workspace)
+                        continue;
+                items[ret->count] = path[0] == '/' ? path : arena_format(p->plans, "%s/%s", p->workspace, path);
+                if (!items[ret->count++])
+                        return fail(e, ERROR_NO_MEMORY, "no memory for a path");
+        }
+        return items ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for paths");
+}
+
 static int
 walk(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p, struct error *e)
 {
+        struct spec_names reads;
+
         if (open_workspace(host, request, p, e) < 0)
                 return -1;
-        if (sources_open(p->plans, p->spec, p->rules, p->workspace, request->manifest_path, host->facts.is_privileged, p->sources, e) < 0)
+        if (join_reads(request, p, &reads, e) < 0 ||
+            sources_open(p->plans, p->spec, p->rules, p->workspace, &reads, host->facts.is_privileged, p->sources, e) < 0)
                 return -1;
         return check_sources(host, request, p, e) < 0 ? -1 : make_plan(host, request, p, e);
 }

@@ -25,6 +25,23 @@ fetch(struct arena *arena, const struct prepared *p, const struct secret_bound *
         return -1;
 }
 
+/*
+ * The workspace may say what it needs, but not which of the host's secrets that is: whoever can write there could bind any of them to a
+ * variable that was permitted. The host file has to name the inventory.
+ */
+static int
+check_tied(const struct prepared *p, struct error *e)
+{
+        const char *ref = p->spec->env.auth_ref;
+        const struct host_inventory *inventory = ref ? host_rules_inventory(p->rules, ref) : NULL;
+
+        if (!inventory || !inventory->is_of_workspace)
+                return 0;
+        (void)fail_at(e, ERROR_AUTH_UNRESOLVABLE, "env/auth/ref", "not_named", "the host file does not name the inventory %.200s, so it gives no access to the host's secrets", ref);
+        error_hint(e, "Add it to the file given with --host: secrets: {\"%.80s\": {file: /absolute/path/of/SECRETS.md}}", ref);
+        return -1;
+}
+
 int
 prepare_secrets(struct arena *arena, const struct prepared *p, char **environment, const struct prepare_source *instead, struct secret_values **ret, struct error *e)
 {
@@ -38,7 +55,7 @@ prepare_secrets(struct arena *arena, const struct prepared *p, char **environmen
                 result = secret_variables_take(&p->rules->sources, environment, &variables, e);
         if (result == 0 && count > 0) {
                 values = secret_values_new();
-                result = values ? fetch(arena, p, wanted, count, variables, instead, values, e) : fail(e, ERROR_NO_MEMORY, "no memory for the values of secrets");
+                result = check_tied(p, e) < 0 ? -1 : values ? fetch(arena, p, wanted, count, variables, instead, values, e) : fail(e, ERROR_NO_MEMORY, "no memory for the values of secrets");
         }
         secret_values_free(variables);
         if (result < 0)

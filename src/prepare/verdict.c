@@ -64,6 +64,7 @@ read_inventory(struct arena *arena, const struct spec *spec, const struct verdic
         }
         if (secret_inventory_read(arena, ref, bytes, len, &inventory, e) < 0)
                 return -1;
+        inventory.is_of_workspace = !known;
         return host_rules_add_inventory(arena, host->rules, &inventory, e);
 }
 

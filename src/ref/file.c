@@ -88,9 +88,18 @@ read_all(struct arena *arena, int fd, const char *path, size_t max, const char *
         return 0;
 }
 
+/* What was looked for and not found decided something too. */
 static int
-read_checked(struct arena *arena, int fd, const char *path, size_t max, const char **ret_bytes, size_t *ret_len,
-             struct error *e)
+not_found(struct arena *arena, int dir, const char *path, struct ref_reads *reads, int sys, struct error *e)
+{
+        if (ref_reads_add(reads, arena, dir, path, -1, e) < 0)
+                return -1;
+        return unreadable(e, sys, path);
+}
+
+static int
+read_checked(struct arena *arena, int dir, int fd, const char *path, size_t max, struct ref_reads *reads, const char **ret_bytes,
+             size_t *ret_len, struct error *e)
 {
         struct stat st;
 
@@ -101,24 +110,26 @@ read_checked(struct arena *arena, int fd, const char *path, size_t max, const ch
                 return not_regular(e, st.st_mode, path);
         if (st.st_size > 0 && (size_t)st.st_size > max)
                 return too_large(e, path, max);
+        if (ref_reads_add(reads, arena, dir, path, fd, e) < 0)
+                return -1;
         return read_all(arena, fd, path, max, ret_bytes, ret_len, e);
 }
 
 int
-ref_file_read(struct arena *arena, const char *path, size_t max, const char **ret_bytes, size_t *ret_len,
+ref_file_read(struct arena *arena, const char *path, size_t max, struct ref_reads *reads, const char **ret_bytes, size_t *ret_len,
               struct error *e)
 {
         scoped_fd int fd = -1;
         struct stat st;
 
         if (stat(path, &st) < 0)
-                return unreadable(e, errno, path);
+                return errno == ENOENT ? not_found(arena, AT_FDCWD, path, reads, ENOENT, e) : unreadable(e, errno, path);
         if (!S_ISREG(st.st_mode))
                 return not_regular(e, st.st_mode, path);
         fd = open(path, OPEN_FLAGS);
         if (fd < 0)
                 return unreadable(e, errno, path);
-        return read_checked(arena, fd, path, max, ret_bytes, ret_len, e);
+        return read_checked(arena, AT_FDCWD, fd, path, max, reads, ret_bytes, ret_len, e);
 }
 
 /* ---- beneath a directory ----------------------------------------------------------------------------- */
@@ -185,7 +196,7 @@ not_opened_beneath(struct error *e, int sys, const char *path)
 }
 
 int
-ref_file_read_beneath(struct arena *arena, int dir, const char *path, size_t max, const char **ret_bytes,
+ref_file_read_beneath(struct arena *arena, int dir, const char *path, size_t max, struct ref_reads *reads, const char **ret_bytes,
                       size_t *ret_len, struct error *e)
 {
         scoped_fd int look = open_beneath(dir, path, O_PATH | O_CLOEXEC);
@@ -193,7 +204,7 @@ ref_file_read_beneath(struct arena *arena, int dir, const char *path, size_t max
         struct stat st;
 
         if (look < 0)
-                return not_opened_beneath(e, errno, path);
+                return errno == ENOENT ? not_found(arena, dir, path, reads, ENOENT, e) : not_opened_beneath(e, errno, path);
         if (fstat(look, &st) < 0)
                 return unreadable(e, errno, path);
         if (S_ISLNK(st.st_mode))        /* only the walk answers with the link itself */
@@ -205,7 +216,7 @@ ref_file_read_beneath(struct arena *arena, int dir, const char *path, size_t max
                 return unreadable(e, EAGAIN, path);
         if (fd < 0)
                 return not_opened_beneath(e, errno, path);
-        return read_checked(arena, fd, path, max, ret_bytes, ret_len, e);
+        return read_checked(arena, dir, fd, path, max, reads, ret_bytes, ret_len, e);
 }
 
 /* ---- the manifest ------------------------------------------------------------------------------------ */
@@ -219,7 +230,7 @@ ends_with(const char *text, const char *tail)
 }
 
 int
-ref_manifest_open(struct arena *arena, const char *path, struct ref_manifest_file *ret, struct error *e)
+ref_manifest_open(struct arena *arena, const char *path, struct ref_reads *reads, struct ref_manifest_file *ret, struct error *e)
 {
         const char *slash = strrchr(path, '/');
         const char *base = slash ? slash + 1 : path;
@@ -231,7 +242,7 @@ ref_manifest_open(struct arena *arena, const char *path, struct ref_manifest_fil
                 ret->kind = MANIFEST_BLOCK;
         if (ends_with(base, ".json"))
                 ret->syntax = MANIFEST_JSON;
-        return ref_file_read(arena, path, REF_FILE_MAX, &ret->bytes, &ret->len, e);
+        return ref_file_read(arena, path, REF_FILE_MAX, reads, &ret->bytes, &ret->len, e);
 }
 
 static int
@@ -262,7 +273,7 @@ parent_declares(const struct ref_manifest_file *file)
 }
 
 int
-ref_manifest_find(struct arena *arena, const char *workspace, struct ref_manifest_file *ret, struct error *e)
+ref_manifest_find(struct arena *arena, const char *workspace, struct ref_reads *reads, struct ref_manifest_file *ret, struct error *e)
 {
         static const struct { const char *name; enum manifest_kind kind; } names[] = {
                 { "SANDBOX.md", MANIFEST_STANDALONE }, { "WORKSPACE.md", MANIFEST_PARENT },
@@ -276,7 +287,7 @@ ref_manifest_find(struct arena *arena, const char *workspace, struct ref_manifes
                 ret->name = arena_format(arena, "%s/%s", workspace, names[i].name);
                 if (!ret->name)
                         return fail(e, ERROR_NO_MEMORY, "no memory to look for a manifest");
-                if (ref_file_read_beneath(arena, dir, names[i].name, REF_FILE_MAX, &ret->bytes, &ret->len, e) < 0) {
+                if (ref_file_read_beneath(arena, dir, names[i].name, REF_FILE_MAX, reads, &ret->bytes, &ret->len, e) < 0) {
                         if (e->code == ERROR_FILE_UNREADABLE && e->sys == ENOENT)
                                 continue;
                         return -1;

@@ -119,7 +119,7 @@ try_beneath(const struct row *r, bool is_walk)
         int rc, bad;
 
         arena_init(&a, 1 << 20);
-        rc = ref_file_read_beneath(&a, workspace, r->path, 1000, &bytes, &len, &e);
+        rc = ref_file_read_beneath(&a, workspace, r->path, 1000, NULL, &bytes, &len, &e);
         bad = (rc == 0) != (*wanted == '\0') || (rc == 0 && strstr(bytes, "canary"));
         if (rc < 0 && strcmp(wanted, "*") != 0)
                 bad |= strcmp(e.reason, wanted) != 0;
@@ -195,18 +195,18 @@ refuses_what_is_no_bounded_file(void **state)
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
                 if (rows[i].code == ERROR_MANIFEST_SYNTAX && access(rows[i].path, R_OK) < 0)
                         continue;
-                assert_int_equal(ref_file_read(&a, rows[i].path, 1000, &bytes, &len, &e), -1);
+                assert_int_equal(ref_file_read(&a, rows[i].path, 1000, NULL, &bytes, &len, &e), -1);
                 assert_int_equal(e.code, rows[i].code);
                 assert_string_equal(e.reason, rows[i].reason);
         }
         (void)snprintf(path, sizeof path, "%s/ws/plain.md", top);
-        assert_int_equal(ref_file_read(&a, path, 5, &bytes, &len, &e), 0);
+        assert_int_equal(ref_file_read(&a, path, 5, NULL, &bytes, &len, &e), 0);
         assert_int_equal(len, 5);
         assert_string_equal(bytes, "hello");
-        assert_int_equal(ref_file_read(&a, path, 4, &bytes, &len, &e), -1);
+        assert_int_equal(ref_file_read(&a, path, 4, NULL, &bytes, &len, &e), -1);
         assert_string_equal(e.reason, "too_large");
         (void)snprintf(path, sizeof path, "%s/ws/empty.md", top);
-        assert_int_equal(ref_file_read(&a, path, 5, &bytes, &len, &e), 0);
+        assert_int_equal(ref_file_read(&a, path, 5, NULL, &bytes, &len, &e), 0);
         assert_int_equal(len, 0);
         arena_fini(&a);
 }
@@ -255,24 +255,24 @@ finds_the_manifest_of_a_workspace(void **state)
         (void)state;
         arena_init(&a, 4 << 20);
         (void)snprintf(path, sizeof path, "%s/ws", top);
-        assert_int_equal(ref_manifest_find(&a, "/no/such/dir", &file, &e), -1);
+        assert_int_equal(ref_manifest_find(&a, "/no/such/dir", NULL, &file, &e), -1);
         assert_int_equal(e.code, ERROR_WORKSPACE_NOT_FOUND);
-        assert_int_equal(ref_manifest_find(&a, path, &file, &e), -1);
+        assert_int_equal(ref_manifest_find(&a, path, NULL, &file, &e), -1);
         assert_int_equal(e.code, ERROR_NOT_CONFIGURED);
         assert_non_null(strstr(error_hint_text(&e), "schema: sandbox/v1"));
 
         plant("WORKSPACE.md", "---\nname: docs\n---\n");
-        assert_int_equal(ref_manifest_find(&a, path, &file, &e), -1);
+        assert_int_equal(ref_manifest_find(&a, path, NULL, &file, &e), -1);
         assert_int_equal(e.code, ERROR_NOT_CONFIGURED);
         plant("WORKSPACE.md", "---\nsandbox: {inline: {provider: local, config: {}}}\n---\n");
-        assert_int_equal(ref_manifest_find(&a, path, &file, &e), 0);
+        assert_int_equal(ref_manifest_find(&a, path, NULL, &file, &e), 0);
         assert_int_equal(file.kind, MANIFEST_PARENT);
         plant("SANDBOX.md", "---\nprovider: local\n---\n");
-        assert_int_equal(ref_manifest_find(&a, path, &file, &e), 0);
+        assert_int_equal(ref_manifest_find(&a, path, NULL, &file, &e), 0);
         assert_int_equal(file.kind, MANIFEST_STANDALONE);
         assert_int_equal(unlinkat(workspace, "SANDBOX.md", 0), 0);
         assert_int_equal(symlinkat("../secret.md", workspace, "SANDBOX.md"), 0);
-        assert_int_equal(ref_manifest_find(&a, path, &file, &e), -1);
+        assert_int_equal(ref_manifest_find(&a, path, NULL, &file, &e), -1);
         assert_int_equal(e.code, ERROR_REF_UNRESOLVABLE);
         assert_int_equal(unlinkat(workspace, "SANDBOX.md", 0), 0);
         assert_int_equal(unlinkat(workspace, "WORKSPACE.md", 0), 0);

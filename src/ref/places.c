@@ -56,9 +56,9 @@ read_map(struct arena *arena, const struct node *files, const char *path, const 
 }
 
 static int
-read_below(struct arena *arena, int dir, const char *path, const char **ret_bytes, size_t *ret_len, struct error *e)
+read_below(struct ref_places *p, struct arena *arena, int dir, const char *path, const char **ret_bytes, size_t *ret_len, struct error *e)
 {
-        return ref_file_read_beneath(arena, dir, path, REF_FILE_MAX, ret_bytes, ret_len, e) < 0 ? as_reference(e) : 0;
+        return ref_file_read_beneath(arena, dir, path, REF_FILE_MAX, p->reads, ret_bytes, ret_len, e) < 0 ? as_reference(e) : 0;
 }
 
 static int
@@ -67,7 +67,7 @@ read_path(struct ref_places *p, struct arena *arena, const struct reference *t, 
 {
         if (p->workspace < 0)
                 return read_map(arena, node_find(p->host, "files"), t->path, ret_bytes, ret_len, e);
-        return read_below(arena, p->workspace, t->path, ret_bytes, ret_len, e);
+        return read_below(p, arena, p->workspace, t->path, ret_bytes, ret_len, e);
 }
 
 static int
@@ -90,7 +90,7 @@ read_sibling(struct ref_places *p, struct arena *arena, const struct reference *
         dir = open(path->text, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (dir < 0)
                 return unresolvable(e, "not_found", t->sibling, "the directory of that workspace cannot be opened");
-        return read_below(arena, dir, t->path, ret_bytes, ret_len, e);
+        return read_below(p, arena, dir, t->path, ret_bytes, ret_len, e);
 }
 
 static int
@@ -114,7 +114,7 @@ read_slug(struct ref_places *p, struct arena *arena, const struct reference *t, 
         }
         if (p->workspace < 0 || !file || file->kind != NODE_STRING || file->text[0] != '/')
                 return unresolvable(e, "not_found", id, "a registry entry is a text, or {file: absolute path}");
-        return ref_file_read(arena, file->text, REF_FILE_MAX, ret_bytes, ret_len, e) < 0 ? as_reference(e) : 0;
+        return ref_file_read(arena, file->text, REF_FILE_MAX, p->reads, ret_bytes, ret_len, e) < 0 ? as_reference(e) : 0;
 }
 
 static int

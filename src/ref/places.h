@@ -9,12 +9,14 @@
 #ifndef CARREL_REF_PLACES_H
 #define CARREL_REF_PLACES_H
 
+#include "ref/reads.h"
 #include "ref/resolve.h"
 #include "text/tree.h"
 
 struct ref_places {
         int workspace;                  /* directory handle, borrowed; -1: texts of the host map instead */
         const struct node *host;        /* the host file's map, borrowed; NULL: no siblings, no registry */
+        struct ref_reads *reads;        /* what was read is added, borrowed; NULL: this judges nothing that runs */
 };
 
 /* A reader over the places; borrows them. */

@@ -147,7 +147,7 @@ reads_the_disk_beneath_its_directories(void **state)
         static const char *const made[] = { "ws", "team", "ws/x.SANDBOX.md", "ws/out.SANDBOX.md", "ws/dir.SANDBOX.md", "team/y.SANDBOX.md",
                                             "team/out.SANDBOX.md", "outside.md" };
         char top[] = "/tmp/carrel-resolve-test-XXXXXX";
-        struct ref_places places;
+        struct ref_places places = { .workspace = -1 };
         struct manifest m;
         struct error e;
         const char *path[8];

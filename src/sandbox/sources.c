@@ -25,7 +25,8 @@ struct opening {
         struct arena *arena;
         const struct spec *spec;
         const struct host_rules *rules;
-        const char *workspace, *manifest;
+        const char *workspace;
+        const struct spec_names *reads;
         bool as_owner;
         struct sources *s;
 };
@@ -92,6 +93,15 @@ refuse_link(const char *path, struct error *e)
         return -1;
 }
 
+/* A mount holds a name; the same file could be written through its other one. */
+static int
+refuse_second_name(const char *path, struct error *e)
+{
+        (void)fail_at(e, ERROR_MOUNT_DENIED, "mounts", "protected_hard_link", "the protected file %.200s has a second name (a hard link), which cannot be held", path);
+        error_hint(e, "Make it a file of its own: cp -p FILE FILE.new && mv FILE.new FILE. Or list it under metadata.carrel.unprotect.");
+        return -1;
+}
+
 /* Looks at one name from its first piece on; the first piece that is missing or no directory is what gets protected. */
 static int
 protect_one(struct protecting *p, const char *path, bool is_directory, const char *why, struct error *e)
@@ -128,6 +138,8 @@ protect_one(struct protecting *p, const char *path, bool is_directory, const cha
                         p->o->s->has_placeholders = true;
                         break;
                 }
+                if (S_ISREG(st.st_mode) && st.st_nlink > 1)
+                        return refuse_second_name(piece, e);
                 item->state = S_ISDIR(st.st_mode) ? PROTECT_DIRECTORY : PROTECT_FILE;
                 if (*end == '\0' || item->state == PROTECT_FILE)
                         break;
@@ -184,7 +196,6 @@ static int
 protect_names(struct protecting *p, const char *source, struct error *e)
 {
         const struct spec_names *more = &p->o->spec->carrel.protect;
-        const char *rest = p->o->manifest ? rest_of(p->o->manifest, source) : NULL;
         size_t count;
         const struct protect_row *rows = protect_rows(&count);
 
@@ -194,9 +205,15 @@ protect_names(struct protecting *p, const char *source, struct error *e)
         for (size_t i = 0; i < more->count; i++)
                 if (protect_name(p, source, more->items[i], false, "metadata.carrel.protect", e) < 0)
                         return -1;
-        if (rest && *rest == '\0')
-                return refuse_part(source, e);
-        return rest ? protect_one(p, rest, false, "the manifest in force", e) : 0;
+        for (size_t i = 0; i < p->o->reads->count; i++) {
+                const char *rest = rest_of(p->o->reads->items[i], source);
+
+                if (rest && *rest == '\0')
+                        return refuse_part(source, e);
+                if (rest && protect_one(p, rest, false, "it was read to judge what this sandbox may do", e) < 0)
+                        return -1;
+        }
+        return 0;
 }
 
 static int
@@ -358,9 +375,9 @@ open_tools(struct opening *o, struct error *e)
 
 int
 sources_open(struct arena *arena, const struct spec *spec, const struct host_rules *rules, const char *workspace,
-             const char *manifest, bool as_owner, struct sources *ret, struct error *e)
+             const struct spec_names *reads, bool as_owner, struct sources *ret, struct error *e)
 {
-        struct opening o = { .arena = arena, .spec = spec, .rules = rules, .workspace = workspace, .manifest = manifest, .as_owner = as_owner,
+        struct opening o = { .arena = arena, .spec = spec, .rules = rules, .workspace = workspace, .reads = reads, .as_owner = as_owner,
                              .s = ret };
 
         ret->count = ret->writable_count = ret->disk_count = 0;

@@ -29,13 +29,13 @@ struct sources {
 
 /*
  * Opens what the spec's mounts and tools name. `workspace` is the workspace's absolute directory (NULL: none),
- * `manifest` the absolute path of the manifest in force or NULL. `as_owner` says that the payload will act as each source's
+ * `reads` the absolute paths of what was read to judge. `as_owner` says that the payload will act as each source's
  * owner (privileged), not as the caller. `ret` is ended with sources_fini(), also
  * after a failure. Errors: ERROR_MOUNT_UNRESOLVABLE, ERROR_MOUNT_DENIED (a link led outside what is permitted, a
  * protected name is a link), ERROR_NO_MEMORY.
  */
 int sources_open(struct arena *arena, const struct spec *spec, const struct host_rules *rules, const char *workspace,
-                 const char *manifest, bool as_owner, struct sources *ret, struct error *e);
+                 const struct spec_names *reads, bool as_owner, struct sources *ret, struct error *e);
 
 void sources_fini(struct sources *s);
 

@@ -14,9 +14,9 @@
 
 #define CHANGING_COLUMNS \
         "owner, name, cause, provider, workspace, runtime, manifest_name, metadata, key, status, caller_uid, is_read_only, is_paused, delete_at, deadline, " \
-        "remaining, started, boot_id, cwd, cpu, is_writable, env, ports, digest, warnings"
+        "remaining, started, boot_id, cwd, cpu, is_writable, env, ports, digest, warnings, reads"
 #define SANDBOX_COLUMNS "id, created, manifest, " CHANGING_COLUMNS
-#define CHANGING_VALUES "?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25,?26,?27,?28"
+#define CHANGING_VALUES "?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25,?26,?27,?28,?29"
 #define SANDBOX_VALUES "?1,?2,?3," CHANGING_VALUES
 #define SUM_OF(columns) "row_sum(" columns ")"
 #define TASK_COLUMNS "sandbox, task, deadline"

@@ -9,16 +9,16 @@
 #include "store/query.h"
 
 enum { AT_ID, AT_CREATED, AT_MANIFEST, AT_OWNER, AT_NAME, AT_CAUSE, AT_PROVIDER, AT_WORKSPACE, AT_RUNTIME, AT_MANIFEST_NAME, AT_METADATA, AT_KEY, AT_STATUS,
-       AT_CALLER_UID, AT_READ_ONLY, AT_PAUSED, AT_DELETE_AT, AT_DEADLINE, AT_REMAINING, AT_STARTED, AT_BOOT_ID, AT_CWD, AT_CPU, AT_WRITABLE, AT_ENV, AT_PORTS, AT_DIGEST, AT_WARNINGS,
+       AT_CALLER_UID, AT_READ_ONLY, AT_PAUSED, AT_DELETE_AT, AT_DEADLINE, AT_REMAINING, AT_STARTED, AT_BOOT_ID, AT_CWD, AT_CPU, AT_WRITABLE, AT_ENV, AT_PORTS, AT_DIGEST, AT_WARNINGS, AT_READS,
        AT_IS_WHOLE };
 
 /* The columns, in the order of the statements. */
-#define KINDS "tib" "tttttttttiiiiiiiittiibbbb"
+#define KINDS "tib" "tttttttttiiiiiiiittiibbbbb"
 #define COLUMNS_OF(r) \
         (r)->id, (r)->created_ms, (r)->manifest, \
         (r)->owner, (r)->name, (r)->cause, (r)->provider, (r)->workspace, (r)->runtime, (r)->manifest_name, (r)->metadata, (r)->key, (uint64_t)(r)->status, \
         (uint64_t)(r)->caller_uid, (uint64_t)(r)->is_read_only, (uint64_t)(r)->is_paused, (r)->delete_at_ms, (r)->deadline_ms, (r)->remaining_ms, (r)->started_ms, \
-        (r)->boot_id, (r)->cwd, (uint64_t)(r)->cpu, (uint64_t)(r)->is_writable, (r)->env, (r)->ports, (r)->digest, (r)->warnings
+        (r)->boot_id, (r)->cwd, (uint64_t)(r)->cpu, (uint64_t)(r)->is_writable, (r)->env, (r)->ports, (r)->digest, (r)->warnings, (r)->reads
 
 int
 store_sandbox_add(struct store *s, const struct store_sandbox *row, struct error *e)
@@ -95,7 +95,7 @@ sandbox_at(sqlite3_stmt *st)
                 .delete_at_ms = number_at(st, AT_DELETE_AT), .deadline_ms = number_at(st, AT_DEADLINE), .remaining_ms = number_at(st, AT_REMAINING),
                 .started_ms = number_at(st, AT_STARTED), .boot_id = text_at(st, AT_BOOT_ID), .cwd = text_at(st, AT_CWD),
                 .cpu = (uint32_t)number_at(st, AT_CPU), .is_writable = number_at(st, AT_WRITABLE) != 0, .manifest = bytes_at(st, AT_MANIFEST), .env = bytes_at(st, AT_ENV),
-                .ports = bytes_at(st, AT_PORTS), .digest = bytes_at(st, AT_DIGEST), .warnings = bytes_at(st, AT_WARNINGS), .is_damaged = number_at(st, AT_IS_WHOLE) == 0,
+                .ports = bytes_at(st, AT_PORTS), .digest = bytes_at(st, AT_DIGEST), .warnings = bytes_at(st, AT_WARNINGS), .reads = bytes_at(st, AT_READS), .is_damaged = number_at(st, AT_IS_WHOLE) == 0,
         };
 }
 

@@ -53,6 +53,11 @@ static const char *const migrations[STORE_SCHEMA] = {
         "CREATE TABLE ended (number INTEGER PRIMARY KEY, owner TEXT NOT NULL, key TEXT NOT NULL, digest BLOB NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, "
         "UNIQUE (owner, key)) STRICT;"
         "CREATE INDEX ended_at ON ended (at);",
+        /* 3: what was read to judge; a row that was damaged before stays so */
+        "ALTER TABLE sandboxes ADD COLUMN reads BLOB NOT NULL DEFAULT x'';"
+        "UPDATE sandboxes SET sum = row_sum(id, created, manifest, owner, name, cause, provider, workspace, runtime, manifest_name, metadata, key, status, caller_uid, "
+        "is_read_only, is_paused, delete_at, deadline, remaining, started, boot_id, cwd, cpu, is_writable, env, ports, digest, warnings, reads) WHERE sum = row_sum(id, created, manifest, owner, name, cause, provider, workspace, runtime, manifest_name, metadata, key, status, caller_uid, "
+        "is_read_only, is_paused, delete_at, deadline, remaining, started, boot_id, cwd, cpu, is_writable, env, ports, digest, warnings);",
 };
 
 static int

@@ -16,7 +16,7 @@
 
 struct store;
 
-enum { STORE_SCHEMA = 2, STORE_HASH_LEN = 32, STORE_BOOT_ID_LEN = 37, STORE_SUM_LEN = 16, STORE_ID_LEN = 33,
+enum { STORE_SCHEMA = 3, STORE_HASH_LEN = 32, STORE_BOOT_ID_LEN = 37, STORE_SUM_LEN = 16, STORE_ID_LEN = 33,
        STORE_KEYS_MAX = 1024,          /* keys of one operation that are kept of a sandbox: the newest */
        STORE_ENDED_MAX = 65536,        /* keys of sandboxes that ended, of all owners: the newest */
        STORE_ENDED_MS = 86400000 };    /* and for how long, by the wall clock */
@@ -64,6 +64,7 @@ struct store_sandbox {
         struct store_bytes manifest;           /* a packed tree, or nothing */
         struct store_bytes env;                /* NAME=value, each with its NUL */
         struct store_bytes ports;              /* struct store_port[] */
+        struct store_bytes reads;              /* paths of what was read to judge, each with its NUL */
         struct store_bytes digest;             /* of what was asked: is a repeated call the same? */
         struct store_bytes warnings;           /* a record (wire/record.h) */
         bool is_damaged;                       /* read, and its sum says that it is not what was written: nothing of it may be believed. Never written */

@@ -228,7 +228,7 @@ a_later_schema_is_refused_and_left_alone(void **state)
         assert_int_equal(store_open(directory, &s, &e), -1);
         assert_int_equal(e.code, ERROR_STATE_UNUSABLE);
         assert_non_null(strstr(e.message, "later Carrel"));
-        change("PRAGMA user_version = 2");
+        change("PRAGMA user_version = 3");
         store_close(opened());
 }
 
@@ -304,7 +304,7 @@ a_changed_column_damages_its_row_alone(void **state)
         static const char *const changes[] = {
                 "id = 'hurs'", "owner = 'uid:2'", "owner = NULL", "created = 8", "manifest = x'6d6c'", "name = 'm'", "metadata = '{\"a\":3}'", "key = 'l'", "status = 2", "caller_uid = 9",
                 "is_read_only = 1", "deadline = 5", "remaining = 4", "boot_id = 'c'", "cpu = 1", "is_writable = 1", "env = x'413d32'", "ports = x'00'", "digest = x'01'", "sum = x'00'",
-                "cause = ''", "warnings = x'01'", "cwd = ''", "provider = 'p'", "workspace = '/'", "runtime = 'r'", "manifest_name = 'n'", "started = 1", "delete_at = 1", "is_paused = 1",
+                "cause = ''", "warnings = x'01'", "reads = x'6100'", "cwd = ''", "provider = 'p'", "workspace = '/'", "runtime = 'r'", "manifest_name = 'n'", "started = 1", "delete_at = 1", "is_paused = 1",
         };
         char text[256];
 
