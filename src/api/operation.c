@@ -50,7 +50,7 @@ static const struct api_param info_results[] = {
 static const struct api_param event_results[] = {
         { FIELD_EVENT, PARAM_REQUIRED, ANY }, { FIELD_AT, 0, ANY }, { FIELD_ID, 0, ANY }, { FIELD_EXEC, 0, ANY }, { FIELD_STATUS, 0, ANY },
         { FIELD_CAUSE, 0, ANY }, { FIELD_OUTCOME, 0, ANY }, { FIELD_EXIT_CODE, 0, ANY }, { FIELD_STDOUT, 0, ANY }, { FIELD_STDERR, 0, ANY },
-        { FIELD_SLUG, 0, ANY }, { FIELD_ACTOR, 0, ANY }, { FIELD_PURPOSE, 0, ANY }, { FIELD_GRANTED_BY, 0, ANY },
+        { FIELD_SLUG, 0, ANY }, { FIELD_ACTOR, 0, ANY }, { FIELD_PURPOSE, 0, ANY }, { FIELD_GRANTED_BY, 0, ANY }, { FIELD_HOST_PATH, 0, ANY }, { FIELD_KEPT_AT, 0, ANY },
         { FIELD_REASON, 0, ANY }, { FIELD_HOST, 0, ANY }, { FIELD_PORT, 0, ANY }, { FIELD_ADDRESS, 0, ANY }, { FIELD_SAID, 0, ANY }, { FIELD_COUNT, 0, ANY },
         { FIELD_MESSAGE, 0, ANY },
 };

@@ -16,12 +16,15 @@
 enum backend_news_kind {
         BACKEND_QUIET,         /* nothing to read just now */
         BACKEND_SPAWNED,       /* the box's first process exists; counters may be read */
+        BACKEND_KEPT,          /* something became of a name that programs of the host act on */
         BACKEND_FAILED,        /* it could not be made; error is set, nothing is left behind */
         BACKEND_ENDED,         /* the box is gone and everything made for it is undone */
 };
 
 struct backend_news {
         enum backend_news_kind kind;
+        unsigned kept;  int kept_sys;  /* BACKEND_KEPT: enum wire_kept_what, and errno where it was stuck */
+        char name[1016], place[1024];  /* BACKEND_KEPT: the name on the host, and where it is now or "" */
         uint64_t cpu_ns, oom_kills;    /* BACKEND_ENDED, where groups count them; else 0. cpu_ns also where it was killed, of what was seen just before */
         uint64_t peak_bytes;           /* BACKEND_ENDED, where it was killed: of the largest process that was seen just before; else 0 */
         struct error error;            /* BACKEND_FAILED */

@@ -25,7 +25,7 @@
 #include "event/outcome.h"
 #include "filter/own.h"
 
-enum { EXIT_BROKEN = 125, UNDONE_MS = 10000, TOLD_MS = 60000, DEAF_MS = 100, WORD_ROOM = 512 };
+enum { EXIT_BROKEN = 125, UNDONE_MS = 10000, TOLD_MS = 60000, DEAF_MS = 100, WORD_ROOM = 2304 };
 
 static struct box box;
 
@@ -320,6 +320,12 @@ hear_maker(struct box *b)
                 make_failed(b, body);
                 b->gone.cause = b->state < BOX_ENDING ? BOX_GONE_MAKE_FAILED : b->gone.cause;
                 be_over(b);
+        } else if (m.kind == WIRE_KEPT && m.len == sizeof(struct wire_kept)) {
+                const struct wire_kept *kept = (const void *)body;
+
+                if (kept->what == KEPT_STRICT || kept->what == KEPT_STUCK)
+                        b->gone.cause = BOX_GONE_POLICY;
+                keeper_say_all(b, WIRE_BOX_KEPT, kept, sizeof *kept);
         } else if (m.kind == WIRE_BOX_ENDED && m.len == sizeof(struct wire_box_ended)) {
                 be_ended(b, body);
         }

@@ -191,13 +191,16 @@ print_fields(struct sheet *sheet)
 static int
 print_protected(struct sheet *sheet)
 {
-        static const char *const heads[] = { "name", "kind", "why", NULL };
+        static const char *const heads[] = { "name", "program", "why", "where it exists", "where it does not", NULL };
         size_t count;
         const struct protect_row *rows = protect_rows(&count);
 
         columns(sheet, heads);
         for (size_t i = 0; i < count; i++) {
-                const char *cells[] = { rows[i].path, rows[i].is_directory ? "directory" : "file", rows[i].why, NULL };
+                bool is_ending = rows[i].path[0] == '*', may_be_made = (rows[i].flags & PROTECT_MAKE) != 0;
+                const char *cells[] = { rows[i].path, rows[i].program, rows[i].why,
+                                        may_be_made ? "-" : (rows[i].flags & PROTECT_ALWAYS) != 0 ? "read-only" : "read-only, or content if tracked",
+                                        may_be_made ? "may be made, reported" : is_ending ? "-" : "moved away", NULL };
 
                 sheet_row(sheet, cells);
         }

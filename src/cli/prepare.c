@@ -224,6 +224,17 @@ judge(const struct prepare_options *o, struct run_way *w, int workspace, int64_t
         return 0;
 }
 
+/* Where the user's own state is; NULL where the environment does not say. */
+static const char *
+keeping(struct arena *arena)
+{
+        const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+
+        if (state && state[0] == '/')
+                return arena_format(arena, "%s/carrel/kept", state);
+        return home && home[0] == '/' ? arena_format(arena, "%s/.local/state/carrel/kept", home) : NULL;
+}
+
 int
 run_way_init(struct run_way *w, struct error *e)
 {
@@ -260,6 +271,7 @@ prepare(const struct prepare_options *options, struct run_way *ret, struct error
                 return -1;
         if (ret->verdict.allowed->is_read_only)
                 return fail_at(e, ERROR_READ_ONLY, "read_only", NULL, "%s says read_only: true, so no command may run", ret->file_name);
+        request.keeping = keeping(&ret->p.arena);
         request.reads = ret->reads.paths;
         request.read_count = ret->reads.count;
         if (prepare_take(&ret->host, &request, ret->verdict.allowed, &ret->p, e) < 0)

@@ -23,6 +23,7 @@
 #include "cli/wall.h"
 #include "sandbox/environment.h"
 #include "sandbox/run.h"
+#include "wire/message.h"
 
 extern char **environ;
 
@@ -77,6 +78,70 @@ explain_not_found(const char *name, struct error *e)
         }
 }
 
+/* -- what became of names that programs of the host act on ----------------------------------------------------- */
+
+static const struct { const char *word, *sentence; } kept_words[KEPT_WHAT_MAX] = {
+        [KEPT_MOVED] = { "moved", "was made by the command and moved out of the workspace, because programs of the host act on it. Take it back with:" },
+        [KEPT_MADE] = { "made", "was made by the command. Programs of the host act on it: look at its configuration and hooks first." },
+        [KEPT_CHANGED] = { "changed", "was changed by the command. Programs of the host act on it: look at the change first." },
+        [KEPT_STUCK] = { "stuck", "was made by the command, could not be moved out of the workspace, and the command was killed. Programs of the host act on it." },
+        [KEPT_STRICT] = { "refused", "was made by the command, so the command was killed (metadata.carrel.protect: strict). It is now at" },
+};
+
+static void
+kept_write_json(struct json_writer *out, const struct run_result *r)
+{
+        json_key(out, "left_behind");
+        json_open_list(out);
+        for (size_t i = 0; i < r->kept_count; i++) {
+                json_open_map(out);
+                json_member_text(out, "name", r->kept[i].name);
+                json_member_text(out, "what", kept_words[r->kept[i].what].word);
+                if (r->kept[i].place[0] != '\0')
+                        json_member_text(out, "kept_at", r->kept[i].place);
+                json_close_map(out);
+        }
+        json_close_list(out);
+}
+
+/* For a shell, between single quotes. */
+static void
+print_quoted(const char *text)
+{
+        (void)fputc('\'', stderr);
+        for (; *text != '\0'; text += strcspn(text, "'"), text += *text == '\'') {
+                char piece[1100];
+
+                (void)snprintf(piece, sizeof piece, "%.*s", (int)strcspn(text, "'"), text);
+                print_escaped(stderr, piece, false);
+                if (text[strcspn(text, "'")] == '\'')
+                        (void)fputs("'\\''", stderr);
+        }
+        (void)fputc('\'', stderr);
+}
+
+static void
+kept_print(const struct run_result *r)
+{
+        for (size_t i = 0; i < r->kept_count; i++) {
+                const struct run_kept *k = &r->kept[i];
+
+                (void)fputs("carrel: ", stderr);
+                print_escaped(stderr, k->name, false);
+                (void)fprintf(stderr, " %s", kept_words[k->what].sentence);
+                if (k->what == KEPT_MOVED) {
+                        (void)fputs(" mv ", stderr);
+                        print_quoted(k->place);
+                        (void)fputc(' ', stderr);
+                        print_quoted(k->name);
+                } else if (k->what == KEPT_STRICT) {
+                        (void)fputc(' ', stderr);
+                        print_escaped(stderr, k->place, false);
+                }
+                (void)fputc('\n', stderr);
+        }
+}
+
 static void
 print_json(const struct run_way *w, const struct run_result *r)
 {
@@ -93,7 +158,8 @@ print_json(const struct run_way *w, const struct run_result *r)
         json_bytes(&out, r->err, r->err_len);
         json_member_bool(&out, "truncated", r->out_dropped + r->err_dropped > 0);
         wall_write_json(&out, r);
-        if (code != ERROR_NONE) {
+        kept_write_json(&out, r);
+        if (code != ERROR_NONE && !(r->outcome.word == OUTCOME_POLICY_KILLED && r->kept_count > 0)) {
                 struct error e;
 
                 (void)fail(&e, code, "the command ended as %s", outcome_name(r->outcome.word));
@@ -117,17 +183,21 @@ print_ending(const struct run_way *w, const struct prepare_options *o, const str
                 [OUTCOME_POLICY_KILLED] = "the disk behind a writable mount was nearly full, of bytes or of inodes (df -i); the process tree was killed",
                 [OUTCOME_LOST] = "the end of the command was not seen",
         };
+        bool is_strict = r->outcome.word == OUTCOME_POLICY_KILLED && r->kept_count > 0;
         bool is_of_the_call = r->outcome.word == OUTCOME_TIMED_OUT && prepare_timeout(w, o) < w->p.spec->limits.timeout_ms;
         const char *sentence = is_of_the_call ? "the command ran into --timeout; its whole process tree was killed" : sentences[r->outcome.word];
         struct error e;
 
         wall_print(r);
+        kept_print(r);
         if (r->outcome.dropped_bytes > 0)
                 (void)fprintf(stderr, "carrel: %llu bytes of output were dropped: they were past limits.output_bytes, or nobody read them\n",
                               (unsigned long long)r->outcome.dropped_bytes);
+        if (is_strict)
+                sentence = "the command made a name that programs of the host act on; its whole process tree was killed";
         if (!sentence)
                 return;
-        if (outcome_error(r->outcome.word) == ERROR_NONE) {
+        if (is_strict || outcome_error(r->outcome.word) == ERROR_NONE) {
                 (void)fprintf(stderr, "carrel: %s\n", sentence);
                 return;
         }

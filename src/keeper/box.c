@@ -287,6 +287,7 @@ static const struct { uint16_t kind; uint32_t len; } shapes[] = {
         { WIRE_BOX_FINISHED, sizeof(struct wire_box_listed) }, { WIRE_BOX_CONNECTED, sizeof(struct wire_connected) },
         { WIRE_BOX_FROZEN, sizeof(struct wire_exec_number) }, { WIRE_BOX_READY, 0 }, { WIRE_BOX_GONE, sizeof(struct wire_box_gone) },
         { WIRE_BOX_USED, sizeof(struct wire_box_used) }, { WIRE_BOX_DENIED, sizeof(struct wire_box_denied) },
+        { WIRE_BOX_KEPT, sizeof(struct wire_kept) },
 };
 
 static bool
@@ -329,6 +330,10 @@ hear(struct box *b, struct wire_message *m, const void *body)
                 break;
         case WIRE_BOX_DENIED:
                 wall_box_denied(b, body);
+                break;
+        case WIRE_BOX_KEPT:
+                if (b->sandbox)
+                        watch_tell_kept(b->sandbox, (const struct wire_kept *)body);
                 break;
         case WIRE_BOX_GONE:
                 on_gone(b, body);

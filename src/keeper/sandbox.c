@@ -91,6 +91,8 @@ sandbox_plan(struct sandbox *s, struct error *e)
                 at += strlen(at) + 1;
         }
         request.reads = reads;
+        if (s->keeper->host.state)
+                request.keeping = arena_format(&s->memory, "%s/kept", s->keeper->host.state);
         return prepare_plan(&s->keeper->host, &request, s->prepared, e);
 }
 

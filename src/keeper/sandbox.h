@@ -240,6 +240,7 @@ struct watch_secret { uint32_t exec; const char *slug, *actor, *purpose, *grante
 void watch_tell_secret(struct sandbox *s, const char *event, const struct watch_secret *secret);
 /* Something was refused a way out for the first time; the same again is not told again. */
 void watch_tell_denied(struct sandbox *s, const struct wire_box_denied *denied);
+void watch_tell_kept(struct sandbox *s, const struct wire_kept *kept);
 void watch_forget(struct keeper *k, const struct connection *connection, const uint32_t *serial);
 
 /* -- ready boxes (pool.c) -------------------------------------------------------------------------------------------------- */

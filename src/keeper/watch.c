@@ -90,7 +90,7 @@ write_secret(struct record_writer *w, const struct watch_secret *secret)
 
 static void
 write_event(struct record_writer *w, const struct sandbox *s, const char *event, const struct wire_box_listed *l, const struct watch_secret *secret,
-            const struct wire_box_denied *denied)
+            const struct wire_box_denied *denied, const struct wire_kept *kept)
 {
         struct outcome outcome;
 
@@ -103,6 +103,10 @@ write_event(struct record_writer *w, const struct sandbox *s, const char *event,
                 write_secret(w, secret);
         if (denied)
                 answer_denied(w, denied);
+        if (kept) {
+                record_text(w, FIELD_HOST_PATH, kept->name);
+                record_text(w, FIELD_KEPT_AT, kept->kept[0] != '\0' ? kept->kept : NULL);
+        }
         if (!l)
                 return;
         record_uint(w, FIELD_EXEC, l->exec);
@@ -114,7 +118,7 @@ write_event(struct record_writer *w, const struct sandbox *s, const char *event,
 }
 
 static void
-tell(struct sandbox *s, const char *event, const struct wire_box_listed *l, const struct watch_secret *secret, const struct wire_box_denied *denied)
+tell(struct sandbox *s, const char *event, const struct wire_box_listed *l, const struct watch_secret *secret, const struct wire_box_denied *denied, const struct wire_kept *kept)
 {
         for (struct watcher *watcher = s->row.owner ? s->keeper->watchers : NULL; watcher; watcher = watcher->next) {
                 struct record_writer w;
@@ -122,7 +126,7 @@ tell(struct sandbox *s, const char *event, const struct wire_box_listed *l, cons
                 if (strcmp(watcher->owner, s->row.owner) != 0 || (watcher->id[0] != '\0' && strcmp(watcher->id, s->id) != 0))
                         continue;
                 record_init(&w, s->keeper->out + sizeof(struct wire_call), sizeof s->keeper->out - sizeof(struct wire_call));
-                write_event(&w, s, event, l, secret, denied);
+                write_event(&w, s, event, l, secret, denied, kept);
                 reply_event(watcher->connection, watcher->serial, &w);
         }
 }
@@ -130,17 +134,30 @@ tell(struct sandbox *s, const char *event, const struct wire_box_listed *l, cons
 void
 watch_tell(struct sandbox *s, const char *event, const struct wire_box_listed *l)
 {
-        tell(s, event, l, NULL, NULL);
+        tell(s, event, l, NULL, NULL, NULL);
 }
 
 void
 watch_tell_secret(struct sandbox *s, const char *event, const struct watch_secret *secret)
 {
-        tell(s, event, NULL, secret, NULL);
+        tell(s, event, NULL, secret, NULL, NULL);
 }
 
 void
 watch_tell_denied(struct sandbox *s, const struct wire_box_denied *denied)
 {
-        tell(s, "egress-denied", NULL, NULL, denied);
+        tell(s, "egress-denied", NULL, NULL, denied, NULL);
+}
+
+/* A box of this user's wrote it: it ends at its last byte. */
+void
+watch_tell_kept(struct sandbox *s, const struct wire_kept *kept)
+{
+        static const char *const events[KEPT_WHAT_MAX] = { [KEPT_MOVED] = "name-moved", [KEPT_MADE] = "name-made", [KEPT_CHANGED] = "content-changed",
+                                                           [KEPT_STUCK] = "name-stuck", [KEPT_STRICT] = "name-refused" };
+        struct wire_kept copy = *kept;
+
+        copy.name[sizeof copy.name - 1] = copy.kept[sizeof copy.kept - 1] = '\0';
+        if (copy.what < KEPT_WHAT_MAX && events[copy.what])
+                tell(s, events[copy.what], NULL, NULL, NULL, &copy);
 }

@@ -1,7 +1,7 @@
 /*
  * maker/host.c - the HOST steps.
  *
- * Room: maker (program). Touches: cgroup files, the runtime directory, placeholders, detached mounts, its own priority.
+ * Room: maker (program). Touches: cgroup files, the runtime directory, detached mounts, its own priority.
  */
 #include "maker/host.h"
 
@@ -19,7 +19,6 @@
 
 #include "maker/group.h"
 #include "maker/lease.h"
-#include "maker/placeholder.h"
 #include "maker/tree.h"
 #include "plan/request.h"
 
@@ -239,7 +238,8 @@ one_step(struct host *h, const struct step *s)
         case STEP_CGROUP_JOIN:   return join_step(h, s);
         case STEP_CGROUP_WATCH:  return watch_step(h, s);
         case STEP_PRIORITY:      return priority_step();
-        case STEP_PLACEHOLDER:   return s->source == STEP_NO_SOURCE ? -EINVAL : placeholder_make(s, h->sources[s->source]);
+        case STEP_KEEPING:
+        case STEP_GUARD:         return 0;     /* taken up before the first step (guard.h) */
         case STEP_TREE:          return tree_step(h, s);
         case STEP_SPAWN:         return spawn_step(h, s);
         default:                 return -ENOTSUP;
@@ -277,7 +277,7 @@ host_fini(struct host *h)
         h->join_count = h->watch_count = 0;
         h->unified = h->oom = -1;
         done.step_count = h->done;            /* HOST steps come first, so the first `done` are those that were done */
-        lease_undo(&done, h->lease_path);
+        lease_undo(&done);
         if (h->lease >= 0)
                 lease_close(h->lease_path, h->lease);
         h->lease = -1;

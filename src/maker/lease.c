@@ -1,7 +1,7 @@
 /*
  * maker/lease.c - what outlives a killed runtime, and how the next start collects it.
  *
- * Room: maker (program). Touches: fd, files in the runtime directory, groups, placeholders.
+ * Room: maker (program). Touches: fd, files in the runtime directory, groups.
  *
  *     absent --open--> locked by its maker --close--> absent
  *                          | maker killed
@@ -20,10 +20,8 @@
 #include <unistd.h>
 
 #include "maker/group.h"
-#include "maker/placeholder.h"
 
-static _Alignas(8) unsigned char abandoned[PLAN_PACK_MAX], neighbour[PLAN_PACK_MAX];
-static unsigned char is_shared[PLAN_STEPS_MAX];
+static _Alignas(8) unsigned char abandoned[PLAN_PACK_MAX];
 
 static int
 is_lease(const char *name)
@@ -39,74 +37,6 @@ read_plan(int fd, unsigned char *bytes, struct plan_view *ret)
         ssize_t len = pread(fd, bytes, PLAN_PACK_MAX, 0);
 
         return len > 0 ? plan_unpack(bytes, (size_t)len, ret) : -1;
-}
-
-/* -- placeholders that somebody else needs too ---------------------------------------------------------------- */
-
-static void
-share_with(const struct plan_view *view, const struct plan_view *other)
-{
-        for (uint32_t o = 0; o < other->step_count; o++) {
-                struct step theirs = plan_view_step(other, o);
-
-                for (uint32_t i = 0; theirs.op == STEP_PLACEHOLDER && i < view->step_count; i++) {
-                        struct step ours = plan_view_step(view, i);
-
-                        if (ours.op == STEP_PLACEHOLDER && strcmp(ours.path, theirs.path) == 0 && strcmp(ours.text, theirs.text) == 0)
-                                is_shared[i] = 1;
-                }
-        }
-}
-
-/* A name that is gone from the host is no longer held inside either, so the last sandbox of a directory clears it. */
-static void
-look_around(int dir, const char *mine, const struct plan_view *view)
-{
-        DIR *list = fdopendir(openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-        struct dirent *entry;
-
-        memset(is_shared, list ? 0 : 1, sizeof is_shared);
-        while (list && (entry = readdir(list)) != NULL) {
-                struct plan_view other;
-                int fd;
-
-                if (!is_lease(entry->d_name) || strcmp(entry->d_name, mine) == 0)
-                        continue;
-                fd = openat(dir, entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-                if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && read_plan(fd, neighbour, &other) == 0)
-                        share_with(view, &other);
-                if (fd >= 0)
-                        (void)close(fd);
-        }
-        if (list)
-                (void)closedir(list);
-}
-
-static int
-has_placeholders(const struct plan_view *view)
-{
-        for (uint32_t i = 0; i < view->step_count; i++)
-                if (view->steps[i].op == STEP_PLACEHOLDER)
-                        return 1;
-        return 0;
-}
-
-/* The directory is locked: nobody can begin to need a placeholder between the look and the removal. Without one nobody is asked. */
-static void
-undo_placeholders(int dir, const char *mine, const struct plan_view *view)
-{
-        if (!has_placeholders(view))
-                return;
-        if (dir >= 0)
-                look_around(dir, mine, view);
-        else
-                memset(is_shared, 0, sizeof is_shared);
-        for (uint32_t i = view->step_count; i-- > 0;) {
-                struct step s = plan_view_step(view, i);
-
-                if (s.op == STEP_PLACEHOLDER && !is_shared[i])
-                        placeholder_remove(&s);
-        }
 }
 
 static void
@@ -130,10 +60,8 @@ collect_one(int dir, const char *name)
                 return;
         /* Without a name by now, its maker has undone it, and what stands there since is somebody else's. */
         if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && st.st_nlink > 0) {
-                if (read_plan(fd, abandoned, &view) == 0) {
+                if (read_plan(fd, abandoned, &view) == 0)
                         undo_groups(&view);
-                        undo_placeholders(dir, name, &view);
-                }
                 (void)unlinkat(dir, name, 0);
         }
         (void)close(fd);
@@ -275,19 +203,9 @@ lease_open(const char *path, const void *plan, size_t len)
 }
 
 void
-lease_undo(const struct plan_view *view, const char *path)
+lease_undo(const struct plan_view *view)
 {
-        const char *name = "";
-        int dir = -1;
-
         undo_groups(view);
-        if (!has_placeholders(view))
-                return;
-        if (path && (dir = open_directory(path, &name)) < 0)
-                return;                        /* the neighbours cannot be asked: what they may need stays */
-        undo_placeholders(dir, name, view);
-        if (dir >= 0)
-                (void)close(dir);
 }
 
 void

@@ -22,10 +22,7 @@ int lease_collect(const char *directory);
 /* Removes the lease. */
 void lease_close(const char *path, int fd);
 
-/*
- * Undoes what HOST steps left on disk and in cgroupfs, last first. Steps that were never done are passed over, and so are
- * placeholders that the plan of another living lease beside `path` (NULL: there is none) names as well.
- */
-void lease_undo(const struct plan_view *view, const char *path);
+/* Undoes what HOST steps left in cgroupfs, last first. Steps that were never done are passed over. */
+void lease_undo(const struct plan_view *view);
 
 #endif

@@ -13,11 +13,10 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
-#include "maker/placeholder.h"
 
 enum { PLAN_ROOM = 4096 };
 
-/* A runtime directory, a workspace that holds placeholders, and plain directories that stand for groups. */
+/* A runtime directory, and plain directories that stand for groups. */
 struct bench {
         char base[40], run[64], work[64], group[64];
         _Alignas(8) unsigned char plan[PLAN_ROOM];
@@ -69,23 +68,20 @@ is_there(const char *path)
 static struct step
 step_of(enum step_op op, const char *path, const char *text)
 {
-        return (struct step){ .op = op, .source = op == STEP_PLACEHOLDER ? 0 : STEP_NO_SOURCE, .path = path, .text = text,
-                              .text_len = strlen(text), .why = "" };
+        return (struct step){ .op = op, .source = STEP_NO_SOURCE, .path = path, .text = text, .text_len = strlen(text), .why = "" };
 }
 
-/* Packs a plan that holds these names in the workspace, with a group or without one. */
+/* Packs a plan with a group or without one; GUARD and KEEPING steps are nothing to undo. */
 static void
-pack_plan(const char *first, const char *second, bool has_group)
+pack_plan(bool has_group)
 {
-        struct step steps[5] = { step_of(STEP_LEASE, "/x.lease", ""), step_of(STEP_SPAWN, "", "") };
+        struct step steps[5] = { step_of(STEP_LEASE, "/x.lease", "") };
         size_t count = 1;
 
         if (has_group)
                 steps[count++] = step_of(STEP_CGROUP_MAKE, b.group, "");
-        if (first)
-                steps[count++] = step_of(STEP_PLACEHOLDER, first, b.work);
-        if (second)
-                steps[count++] = step_of(STEP_PLACEHOLDER, second, b.work);
+        steps[count++] = step_of(STEP_KEEPING, b.work, "");
+        steps[count++] = step_of(STEP_GUARD, b.work, "m.bashrc");
         steps[count++] = step_of(STEP_SPAWN, "", "");
         b.plan_len = plan_pack_len(steps, count);
         assert_in_range(b.plan_len, 1, PLAN_ROOM);
@@ -93,18 +89,23 @@ pack_plan(const char *first, const char *second, bool has_group)
 }
 
 static void
+make_bashrc(void)
+{
+        scoped_fd int fd = open(in(b.work, ".bashrc"), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+        assert_true(fd >= 0);
+}
+
+static void
 do_plan(void)
 {
-        scoped_fd int source = open(b.work, O_PATH | O_DIRECTORY | O_CLOEXEC);
         struct plan_view view;
 
         assert_int_equal(plan_unpack(b.plan, b.plan_len, &view), 0);
         for (uint32_t i = 0; i < view.step_count; i++) {
                 struct step s = plan_view_step(&view, i);
 
-                if (s.op == STEP_PLACEHOLDER)
-                        assert_int_equal(placeholder_make(&s, source), 0);
-                else if (s.op == STEP_CGROUP_MAKE)
+                if (s.op == STEP_CGROUP_MAKE)
                         assert_int_equal(mkdir(s.path, 0700), 0);
         }
 }
@@ -130,7 +131,7 @@ it_is_locked_from_its_first_name_to_its_last(void **state)
         int fd;
 
         (void)state;
-        pack_plan(NULL, NULL, false);
+        pack_plan(false);
         fd = lease_open(path, b.plan, b.plan_len);
         assert_true(fd >= 0);
         assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
@@ -158,7 +159,7 @@ its_directory_is_made_for_the_caller_alone(void **state)
         int fd;
 
         (void)state;
-        pack_plan(NULL, NULL, false);
+        pack_plan(false);
         fd = lease_open(path, b.plan, b.plan_len);
         assert_true(fd >= 0);
         assert_int_equal(stat(in(b.run, "new"), &st), 0);
@@ -189,7 +190,7 @@ a_directory_of_others_is_refused(void **state)
         (void)state;
         (void)snprintf(link, sizeof link, "%s/link", b.base);
         (void)snprintf(file, sizeof file, "%s/file", b.base);
-        pack_plan(NULL, NULL, false);
+        pack_plan(false);
         leave("left.lease", b.plan, b.plan_len);
         for (size_t i = 0; i < sizeof open_modes / sizeof *open_modes; i++) {
                 assert_int_equal(chmod(b.run, open_modes[i]), 0);
@@ -224,7 +225,7 @@ a_path_without_a_directory_is_refused(void **state)
         static char longest[5000];
 
         (void)state;
-        pack_plan(NULL, NULL, false);
+        pack_plan(false);
         memset(longest, 'x', sizeof longest - 1);
         longest[0] = longest[sizeof longest - 3] = '/';
         assert_int_equal(lease_open("0123.lease", b.plan, b.plan_len), -EINVAL);
@@ -245,15 +246,15 @@ what_was_abandoned_is_undone(void **state)
         for (int way = 0; way < 2; way++) {
                 int fd = -1;
 
-                pack_plan(".bashrc", ".envrc", true);
+                pack_plan(true);
                 do_plan();
                 leave("dead.lease", b.plan, b.plan_len);
-                pack_plan(NULL, NULL, false);
+                pack_plan(false);
                 if (way == 0)
                         assert_int_equal(lease_collect(b.run), 0);
                 else
                         assert_true((fd = lease_open(in(b.run, "new.lease"), b.plan, b.plan_len)) >= 0);
-                assert_false(is_there(in(b.work, ".bashrc")) || is_there(in(b.work, ".envrc")) || is_there(b.group));
+                assert_false(is_there(b.group));
                 assert_false(is_there(in(b.run, "dead.lease")));
                 lease_close(in(b.run, "new.lease"), fd);
         }
@@ -265,67 +266,38 @@ what_lives_is_left_alone(void **state)
         int fd;
 
         (void)state;
-        pack_plan(".bashrc", NULL, true);
+        pack_plan(true);
         fd = lease_open(in(b.run, "live.lease"), b.plan, b.plan_len);
         assert_true(fd >= 0);
         do_plan();
         assert_int_equal(lease_collect(b.run), 0);
-        assert_true(is_there(in(b.run, "live.lease")) && is_there(in(b.work, ".bashrc")) && is_there(b.group));
+        assert_true(is_there(in(b.run, "live.lease")) && is_there(b.group));
 
         (void)close(fd);       /* as the kernel does for a maker that was killed */
         assert_int_equal(lease_collect(b.run), 0);
-        assert_false(is_there(in(b.run, "live.lease")) || is_there(in(b.work, ".bashrc")) || is_there(b.group));
+        assert_false(is_there(in(b.run, "live.lease")) || is_there(b.group));
 }
 
+/* A guarded name that the host made since is the host's: neither collecting nor undoing looks into a workspace. */
 static void
-a_placeholder_stays_as_long_as_somebody_needs_it(void **state)
+no_workspace_is_touched(void **state)
 {
         struct plan_view view;
-        int live;
 
         (void)state;
-        pack_plan(".envrc", NULL, false);
+        pack_plan(true);
         do_plan();
-        live = lease_open(in(b.run, "live.lease"), b.plan, b.plan_len);
-        assert_true(live >= 0);
-        pack_plan(".bashrc", ".envrc", false);
-        do_plan();
+        make_bashrc();
         leave("dead.lease", b.plan, b.plan_len);
         assert_int_equal(lease_collect(b.run), 0);
-        assert_false(is_there(in(b.work, ".bashrc")));
-        assert_true(is_there(in(b.work, ".envrc")));
+        assert_true(is_there(in(b.work, ".bashrc")));
+        assert_false(is_there(b.group));
 
         do_plan();             /* the same, for one that leaves by itself */
         assert_int_equal(plan_unpack(b.plan, b.plan_len, &view), 0);
-        lease_undo(&view, in(b.run, "mine.lease"));
-        assert_false(is_there(in(b.work, ".bashrc")));
-        assert_true(is_there(in(b.work, ".envrc")));
-
-        (void)close(live);
-        assert_int_equal(lease_collect(b.run), 0);
-        assert_false(is_there(in(b.work, ".envrc")));
-}
-
-/* The same name in another workspace is another name. */
-static void
-a_neighbours_name_elsewhere_holds_nothing(void **state)
-{
-        char elsewhere[64];
-        int live;
-
-        (void)state;
-        (void)snprintf(elsewhere, sizeof elsewhere, "%s", b.work);
-        (void)snprintf(b.work, sizeof b.work, "%s", b.base);
-        pack_plan(".bashrc", NULL, false);
-        live = lease_open(in(b.run, "live.lease"), b.plan, b.plan_len);
-        assert_true(live >= 0);
-        (void)snprintf(b.work, sizeof b.work, "%s", elsewhere);
-        pack_plan(".bashrc", NULL, false);
-        do_plan();
-        leave("dead.lease", b.plan, b.plan_len);
-        assert_int_equal(lease_collect(b.run), 0);
-        assert_false(is_there(in(b.work, ".bashrc")));
-        lease_close(in(b.run, "live.lease"), live);
+        lease_undo(&view);
+        assert_true(is_there(in(b.work, ".bashrc")));
+        assert_int_equal(unlink(in(b.work, ".bashrc")), 0);
 }
 
 static void
@@ -334,14 +306,14 @@ an_undone_plan_without_a_lease_leaves_nothing(void **state)
         struct plan_view view;
 
         (void)state;
-        pack_plan(".bashrc", NULL, true);
+        pack_plan(true);
         do_plan();
         assert_int_equal(plan_unpack(b.plan, b.plan_len, &view), 0);
-        lease_undo(&view, NULL);
+        lease_undo(&view);
         assert_false(is_there(b.group));
         assert_false(is_there(in(b.work, ".bashrc")));
-        lease_undo(&view, in(b.run, "mine.lease"));          /* steps that were never done are passed over */
-        assert_false(is_there(in(b.run, "mine.lease")));
+        lease_undo(&view);                                   /* steps that were never done are passed over */
+        assert_false(is_there(b.group));
 }
 
 static void
@@ -350,8 +322,9 @@ garbage_is_cleared_and_moves_nothing(void **state)
         static unsigned char large[PLAN_PACK_MAX + 8];
 
         (void)state;
-        pack_plan(".bashrc", NULL, true);
+        pack_plan(true);
         do_plan();
+        make_bashrc();
         leave("empty.lease", "", 0);
         leave("text.lease", "a lease, but no plan\n", 21);
         leave("short.lease", b.plan, b.plan_len - 1);
@@ -371,8 +344,9 @@ what_is_no_lease_stays(void **state)
         static const char *const names[] = { "note", ".lease", "x.leases", "x.lease.tmp", "lease" };
 
         (void)state;
-        pack_plan(".bashrc", NULL, true);
+        pack_plan(true);
         do_plan();
+        make_bashrc();
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
                 leave(names[i], b.plan, b.plan_len);
         {
@@ -404,8 +378,7 @@ main(void)
                 CASE(a_path_without_a_directory_is_refused),
                 CASE(what_was_abandoned_is_undone),
                 CASE(what_lives_is_left_alone),
-                CASE(a_placeholder_stays_as_long_as_somebody_needs_it),
-                CASE(a_neighbours_name_elsewhere_holds_nothing),
+                CASE(no_workspace_is_touched),
                 CASE(an_undone_plan_without_a_lease_leaves_nothing),
                 CASE(garbage_is_cleared_and_moves_nothing),
                 CASE(what_is_no_lease_stays),

@@ -33,6 +33,7 @@
 #include "guest/harden.h"
 #include "maker/box.h"
 #include "maker/group.h"
+#include "maker/guard.h"
 #include "maker/host.h"
 #include "maker/kernel.h"
 #include "maker/lease.h"
@@ -40,7 +41,7 @@
 #include "maker/usage.h"
 #include "wire/message.h"
 
-enum { KEEPER = 3, EXIT_BROKEN = 125, FD_LAST = 4096 };
+enum { KEEPER = 3, EXIT_BROKEN = 125, FD_LAST = 4096, GUARD_PAUSE_MS = 10, GUARD_LOOK_MS = 1000 };
 
 static _Alignas(4096) unsigned char packed[WIRE_BODY_MAX];
 static unsigned is_living;             /* a spawner's: somebody stays to whom readiness is told, and who is given the group */
@@ -236,6 +237,12 @@ fail_outside(uint32_t step, int result)
         (void)wire_send(KEEPER, WIRE_MAKE_FAILED, &failed, sizeof failed, NULL, 0);
 }
 
+static void
+tell_kept(const struct wire_kept *news)
+{
+        (void)wire_send(KEEPER, WIRE_KEPT, news, sizeof *news, NULL, 0);
+}
+
 static int
 do_host_steps(struct host *h, uint32_t *ret_failed)
 {
@@ -271,20 +278,45 @@ end_box(pid_t pid, struct usage *ret)
         (void)kill(pid, SIGKILL);
 }
 
+/* The moment of the next look at guarded names, UINT64_MAX where only a change of their directory leads to one. */
+static uint64_t
+first_look(const struct guard *guard)
+{
+        return guard->count > 0 && guard->inotify < 0 ? clock_boot_ms() + GUARD_LOOK_MS : UINT64_MAX;
+}
+
 /*
- * Waits until the box is gone; kills it when told to, when the keeper has gone, when a v1 group is out of memory, or when it has lived for `last_ms`: the
- * keeper of one command holds it to its limits, but may be stopped itself, by a terminal for one. SIGCHLD is read
+ * Looks for guarded names when their directory has changed, and once more GUARD_PAUSE_MS later, without listening in between: a payload cannot
+ * keep us busy. Without inotify it looks every GUARD_LOOK_MS.
+ */
+static void
+look(struct guard *guard, struct pollfd *changed, uint64_t *due)
+{
+        uint64_t now = clock_boot_ms();
+        int is_due = now >= *due;
+
+        if (!is_due && (changed->revents & POLLIN) == 0)
+                return;
+        guard_sweep(guard);
+        changed->fd = is_due ? guard->inotify : -1;
+        *due = guard->inotify < 0 ? now + GUARD_LOOK_MS : is_due ? UINT64_MAX : now + GUARD_PAUSE_MS;
+}
+
+/*
+ * Waits until the box is gone; kills it when told to, when the keeper has gone, when a v1 group is out of memory, when it has lived for `last_ms`, or when
+ * a guarded name cannot be moved: the keeper of one command holds it to its limits, but may be stopped itself, by a terminal for one. SIGCHLD is read
  * from a descriptor: it needs no newer call than the box itself does.
  */
 static int
-watch(pid_t pid, int oom, uint64_t last_ms, unsigned *ret_is_oom, struct usage *ret_usage)
+watch(pid_t pid, const struct host *h, struct guard *guard, unsigned *ret_is_oom, struct usage *ret_usage)
 {
-        uint64_t now = clock_boot_ms(), until = last_ms == 0 || last_ms > UINT64_MAX - now ? UINT64_MAX : now + last_ms;
+        uint64_t now = clock_boot_ms(), until = h->last_ms == 0 || h->last_ms > UINT64_MAX - now ? UINT64_MAX : now + h->last_ms;
+        uint64_t due = first_look(guard);
         _Alignas(8) char order[64];                    /* orders have no body; the plan stays where it is */
         struct signalfd_siginfo info;
         int status = 0;
         sigset_t child;
-        struct pollfd fds[3] = { { KEEPER, POLLIN, 0 }, { -1, POLLIN, 0 }, { oom, POLLIN, 0 } };
+        struct pollfd fds[4] = { { KEEPER, POLLIN, 0 }, { -1, POLLIN, 0 }, { h->oom, POLLIN, 0 }, { guard->inotify, POLLIN, 0 } };
 
         (void)sigemptyset(&child);
         (void)sigaddset(&child, SIGCHLD);
@@ -294,7 +326,10 @@ watch(pid_t pid, int oom, uint64_t last_ms, unsigned *ret_is_oom, struct usage *
         while (waitpid(pid, &status, fds[1].fd >= 0 ? WNOHANG : 0) == 0) {
                 struct wire_message m;
 
-                if (poll(fds, 3, clock_slice_ms(left_ms(until))) < 0 && errno != EINTR)
+                if (poll(fds, 4, clock_slice_ms(left_ms(until < due ? until : due))) < 0 && errno != EINTR)
+                        (void)kill(pid, SIGKILL);
+                look(guard, &fds[3], &due);
+                if (guard->must_kill)
                         (void)kill(pid, SIGKILL);
                 if (left_ms(until) == 0) {
                         end_box(pid, ret_usage);
@@ -357,6 +392,7 @@ static int
 make(struct wire_message *m)
 {
         struct plan_view view;
+        static struct guard guard;
         struct host host;
         struct wire_box_ended ended = { 0 };
         uint32_t failed = UINT32_MAX;
@@ -372,6 +408,8 @@ make(struct wire_message *m)
         host_init(&host, &view, m->fds + 1);
         host.packed = packed;
         host.packed_len = m->len;
+        guard_begin(&guard, &view, host.sources);
+        guard.report = tell_kept;
         result = do_host_steps(&host, &failed);
         pid = result < 0 ? result : spawn(&host);
         if (pid == 0)
@@ -383,7 +421,8 @@ make(struct wire_message *m)
         }
         wire_message_close(m);
         tell_spawned(&host, pid);
-        ended.wait_status = watch(pid, host.oom, host.last_ms, &is_oom, &usage);
+        ended.wait_status = watch(pid, &host, &guard, &is_oom, &usage);
+        guard_end(&guard);
         count(&host, &ended);
         ended.memory_peak = usage.peak_bytes;
         if (ended.cpu_ns == 0 && usage.cpu_ns > 0)

@@ -39,19 +39,49 @@ plan_tree(struct builder *b, const struct plan_mount *m)
         s->flags |= STEP_RECURSIVE;
 }
 
-static void
-plan_placeholder(struct builder *b, int source, const struct plan_protect *p)
+static char
+guard_mode(const struct builder *b, const struct plan_protect *p)
 {
-        struct step *s;
+        switch (p->state) {
+        case PROTECT_ABSENT:      return b->spec->carrel.is_strict ? 's' : 'm';
+        case PROTECT_MAY_BE_MADE: return b->spec->carrel.is_strict ? 's' : 't';
+        case PROTECT_CONTENT:     return 'c';
+        default:                  return 0;
+        }
+}
 
-        if (p->state != PROTECT_MISSING)
+/* One list for each source: a letter, a path, a NUL. */
+static void
+plan_guard(struct builder *b, int source)
+{
+        const struct plan_source *from = &b->request->sources[source];
+        struct step *s;
+        size_t len = 0;
+        char *list, *at;
+
+        for (size_t i = 0; i < from->protect_count; i++)
+                if (guard_mode(b, &from->protect[i]) != 0)
+                        len += strlen(from->protect[i].path) + 2;
+        if (len == 0)
                 return;
-        s = builder_add(b, STEP_PLACEHOLDER, p->path, p->why);
+        list = at = arena_alloc(b->arena, len);
+        if (!list) {
+                b->is_full = true;
+                return;
+        }
+        for (size_t i = 0; i < from->protect_count; i++) {
+                const struct plan_protect *p = &from->protect[i];
+
+                if (guard_mode(b, p) == 0)
+                        continue;
+                *at++ = guard_mode(b, p);
+                memcpy(at, p->path, strlen(p->path) + 1);
+                at += strlen(p->path) + 1;
+        }
+        s = builder_add(b, STEP_GUARD, from->host_path, "names that programs of the host act on");
         s->source = source;
-        s->text = b->request->sources[source].host_path;
-        s->text_len = strlen(s->text);
-        if (p->wants_directory)
-                s->flags |= STEP_DIRECTORY;
+        s->text = list;
+        s->text_len = len - 1;         /* the last NUL is the step's own */
 }
 
 static bool
@@ -63,12 +93,15 @@ is_protecting(const struct builder *b, const struct plan_mount *m)
 void
 builder_sources(struct builder *b)
 {
+        for (size_t i = 0; i < 2 && builder_has(b, LAYER_PROTECT); i++)
+                if (b->request->keeping[i])
+                        (void)builder_add(b, STEP_KEEPING, b->request->keeping[i], i == 0 ? "what is moved out of a mount goes there" : "or there, where that cannot be used");
         for (size_t i = 0; i < b->request->mount_count; i++) {
                 const struct plan_mount *m = &b->request->mounts[i];
                 const struct plan_source *source = source_of(b, m);
 
-                for (size_t p = 0; is_protecting(b, m) && p < source->protect_count; p++)
-                        plan_placeholder(b, m->source, &source->protect[p]);
+                if (is_protecting(b, m) && source->protect_count > 0)
+                        plan_guard(b, m->source);
                 if (b->facts->is_privileged)
                         plan_tree(b, m);
         }
@@ -174,6 +207,8 @@ protect(struct builder *b, const struct plan_mount *m)
         for (size_t i = 0; is_protecting(b, m) && i < source->protect_count; i++) {
                 const struct plan_protect *p = &source->protect[i];
 
+                if (p->state != PROTECT_FILE && p->state != PROTECT_DIRECTORY)
+                        continue;
                 pin_parents(b, m, p->path);
                 (void)builder_add(b, STEP_FREEZE, builder_text(b, "%s/%s", m->at, p->path), p->why);
         }

@@ -351,11 +351,12 @@ limits_choose_who_counts(void **state)
 /* -- mounts --------------------------------------------------------------------------------------------------- */
 
 static const struct plan_protect protects[] = {
-        { "SANDBOX.md", PROTECT_FILE, false, "says" },
-        { ".git/hooks", PROTECT_DIRECTORY, true, "hooks" },
-        { ".git/config", PROTECT_FILE, false, "config" },
-        { ".claude", PROTECT_MISSING, true, "agent" },
-        { ".envrc", PROTECT_MISSING, false, "direnv" },
+        { "SANDBOX.md", PROTECT_FILE, "says" },
+        { ".git/hooks", PROTECT_DIRECTORY, "hooks" },
+        { ".git/config", PROTECT_FILE, "config" },
+        { ".claude", PROTECT_ABSENT, "agent" },
+        { ".envrc", PROTECT_CONTENT, "direnv" },
+        { "new/.git", PROTECT_MAY_BE_MADE, "git" },
 };
 static const char *const sockets[] = { "run/s.sock" };
 static const char *const submounts[] = { "below" };
@@ -363,8 +364,8 @@ static const char *const submounts[] = { "below" };
 enum { SOURCE_WORK, SOURCE_DATA, SOURCE_FILE, SOURCE_TOOL, SOURCE_NESTED, SOURCE_MAX };
 
 static const struct plan_source sources[SOURCE_MAX] = {
-        [SOURCE_WORK] = { "/home/u/work", 11, 101, 1001, 1002, true, NULL, 0, sockets, 1, protects, 5 },
-        [SOURCE_DATA] = { "/srv/data", 12, 102, 5, 6, true, NULL, 0, sockets, 1, protects, 5 },
+        [SOURCE_WORK] = { "/home/u/work", 11, 101, 1001, 1002, true, NULL, 0, sockets, 1, protects, 6 },
+        [SOURCE_DATA] = { "/srv/data", 12, 102, 5, 6, true, NULL, 0, sockets, 1, protects, 6 },
         [SOURCE_FILE] = { "/srv/file", 13, 103, 5, 6, false, NULL, 0, NULL, 0, NULL, 0 },
         [SOURCE_TOOL] = { "/opt/tool", 14, 104, 0, 0, true, NULL, 0, NULL, 0, NULL, 0 },
         [SOURCE_NESTED] = { "/srv/nested", 15, 105, 5, 6, true, submounts, 1, sockets, 1, NULL, 0 },
@@ -384,6 +385,7 @@ setup_mounts(struct bench *b)
         setup(b);
         b->request.sources = sources;
         b->request.source_count = SOURCE_MAX;
+        b->request.keeping[0] = "/state/kept/1";
         b->request.mounts = mounts;
         b->request.mount_count = sizeof mounts / sizeof *mounts;
 }
@@ -424,23 +426,24 @@ mounts_stand_where_they_should(void **state)
 static void
 protected_names_are_held(void **state)
 {
+        static const char list[] = "m.claude\0c.envrc\0tnew/.git";
         const struct step *s;
         struct bench b;
 
         (void)state;
         setup_mounts(&b);
         must_build(&b);
-        assert_int_equal(count_op(b.plan, STEP_PLACEHOLDER), 2);       /* of the writable mount alone */
-        s = find_step(b.plan, STEP_PLACEHOLDER, ".claude", "/home/u/work");
-        assert_true(s && (s->flags & STEP_DIRECTORY) != 0 && s->source == SOURCE_WORK);
-        s = find_step(b.plan, STEP_PLACEHOLDER, ".envrc", "/home/u/work");
-        assert_true(s && (s->flags & STEP_DIRECTORY) == 0);
+        assert_int_equal(count_op(b.plan, STEP_GUARD), 1);             /* of the writable mount alone */
+        s = find_step(b.plan, STEP_GUARD, "/home/u/work", NULL);
+        assert_true(s && s->source == SOURCE_WORK && s->text_len == sizeof list - 1);
+        assert_memory_equal(s->text, list, sizeof list);
+        assert_non_null(find_step(b.plan, STEP_KEEPING, "/state/kept/1", NULL));
         for (size_t i = 0; i < sizeof protects / sizeof *protects; i++) {
                 char path[64];
 
                 (void)snprintf(path, sizeof path, "/workspace/%s", protects[i].path);
-                if (!find_step(b.plan, STEP_FREEZE, path, NULL))
-                        fail_msg("%s is not held", path);
+                if (!find_step(b.plan, STEP_FREEZE, path, NULL) != (protects[i].state != PROTECT_FILE && protects[i].state != PROTECT_DIRECTORY))
+                        fail_msg("%s is held, or is not", path);
         }
         assert_int_equal(count_op(b.plan, STEP_PIN), 1);               /* .git, once */
         s = find_step(b.plan, STEP_PIN, "/workspace/.git", NULL);
@@ -525,7 +528,7 @@ static const struct layer_row layer_rows[] = {
         { LAYER_MASK, STEP_MASK, "/proc/keys" },  { LAYER_NET, STEP_LOOPBACK, NULL },
         { LAYER_UTS, STEP_HOSTNAME, NULL },        { LAYER_LIMITS, STEP_CGROUP_MAKE, NULL },
         { LAYER_RLIMITS, STEP_RLIMIT, NULL },      { LAYER_HIDE, STEP_HIDE, NULL },
-        { LAYER_PROTECT, STEP_PLACEHOLDER, NULL }, { LAYER_OVERLAY, STEP_OVERLAY, NULL },
+        { LAYER_PROTECT, STEP_GUARD, NULL }, { LAYER_OVERLAY, STEP_OVERLAY, NULL },
         { LAYER_SEAL, STEP_SEAL, NULL },           { LAYER_IDENTITY, STEP_IDENTITY, NULL },
         { LAYER_PROTECT, STEP_PIN, NULL },         { LAYER_READ_ONLY, STEP_OVERLAY, NULL },
         { LAYER_RESET, STEP_PRIORITY, NULL },      { LAYER_RLIMITS, STEP_USER_POOLS, NULL },

@@ -9,13 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A name that must not be changed from inside (B15), as it was found beneath its mount's source. */
-enum protect_state { PROTECT_MISSING, PROTECT_FILE, PROTECT_DIRECTORY };
+/*
+ * A name that programs of the host act on (B15), as it was found beneath its mount's source. FILE and DIRECTORY are held read-only; one that
+ * is ABSENT is moved away when it is made; MAY_BE_MADE is reported then; CONTENT is tracked by the repository: a change is reported.
+ */
+enum protect_state { PROTECT_ABSENT, PROTECT_FILE, PROTECT_DIRECTORY, PROTECT_MAY_BE_MADE, PROTECT_CONTENT };
 
 struct plan_protect {
         const char *path;              /* relative to the source, no "..", not empty */
         enum protect_state state;
-        bool wants_directory;          /* what to put in its place while it is missing */
         const char *why;
 };
 
@@ -54,6 +56,7 @@ enum plan_layer {
 
 struct plan_request {
         const char *id;                /* sandbox id, [0-9a-f]{16} */
+        const char *keeping[2];        /* absolute directories for what is moved out of mounts: the first that can be used is; or NULL */
         const char *lease_path;        /* file to lock, or NULL when nothing outlives the processes */
         const struct plan_source *sources;  size_t source_count;
         const struct plan_mount *mounts;    size_t mount_count;

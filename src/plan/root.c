@@ -95,29 +95,6 @@ plan_etc(struct builder *b)
         }
 }
 
-/*
- * Placeholders are gone when the box is. Git, run inside, must not take them for files of the project: `git add -A` would
- * put an empty .bashrc into a commit that stays. An ignored name that git already tracks is tracked all the same.
- */
-static void
-plan_git(struct builder *b)
-{
-        const char *names = "";
-
-        for (size_t i = 0; i < b->request->mount_count; i++) {
-                const struct plan_mount *m = &b->request->mounts[i];
-                const struct plan_source *source = &b->request->sources[m->source];
-
-                for (size_t p = 0; !m->is_read_only && p < source->protect_count; p++)
-                        if (source->protect[p].state == PROTECT_MISSING)
-                                names = builder_text(b, "%s/%s\n", names, source->protect[p].path);
-        }
-        if (*names == '\0')
-                return;
-        add_text(b, STEP_FILE, "/etc/gitignore", names, "placeholders are not the project's")->number = 0444;
-        add_text(b, STEP_FILE, "/etc/gitconfig", "[core]\n\texcludesFile = /etc/gitignore\n", "placeholders are not the project's")->number = 0444;
-}
-
 /* Whatever version the host's own name means, inside it is the one that was chosen. */
 static void
 plan_links(struct builder *b)
@@ -207,7 +184,6 @@ builder_root(struct builder *b)
         builder_add(b, STEP_ROOT, "", "never the host's tree bound whole")->number = ROOT_BYTES;
         plan_system(b);
         plan_etc(b);
-        plan_git(b);
         plan_links(b);
         plan_dev(b);
         plan_private(b);

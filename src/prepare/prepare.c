@@ -300,6 +300,21 @@ add_links(struct prepared *p, struct plan_request *request, struct error *e)
         return 0;
 }
 
+/* Outside everything that the sandbox may write in, or its own directory would be one of the workspace. */
+static int
+choose_keeping(const struct prepare_host *host, const struct prepare_request *asked, struct prepared *p, struct plan_request *request, struct error *e)
+{
+        const char *base = asked->keeping;
+
+        for (size_t i = 0; base && i < p->sources->count; i++)
+                if (host_path_is_below(&(struct spec_names){ &p->sources->items[i].host_path, 1 }, base))
+                        base = NULL;
+        request->keeping[base ? 1 : 0] = arena_format(p->plans, "%s/kept/%s", host->facts.runtime_dir, asked->id);
+        if (base)
+                request->keeping[0] = arena_format(p->plans, "%s/%s", base, asked->id);
+        return request->keeping[0] && (!base || request->keeping[1]) ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for a path");
+}
+
 static int
 make_plan(const struct prepare_host *host, const struct prepare_request *asked, struct prepared *p, struct error *e)
 {
@@ -310,8 +325,10 @@ make_plan(const struct prepare_host *host, const struct prepare_request *asked, 
 
         if (choose_identity(host, p, &request, e) < 0 || add_links(p, &request, e) < 0)
                 return -1;
-        if (!request.lease_path && (s->has_placeholders || has_groups(&host->facts)))
+        if (!request.lease_path && has_groups(&host->facts))
                 request.lease_path = arena_format(p->plans, "%s/%s.lease", host->facts.runtime_dir, request.id);
+        if (s->has_guards && choose_keeping(host, asked, p, &request, e) < 0)
+                return -1;
         p->outside_uid = request.outside_uid;
         return plan_build(p->plans, p->spec, &host->facts, &request, &p->plan, &p->findings, e);
 }

@@ -30,6 +30,7 @@ struct prepare_request {
         const char *id;                /* [0-9a-f]{16}: names leases and groups */
         const char *workspace;         /* absolute directory, or NULL: none */
         const char *const *reads;  size_t read_count;  /* what was read to judge: absolute, or relative to the workspace; read-only inside */
+        const char *keeping;           /* absolute directory, for what is moved out of the workspace; NULL: below the runtime directory */
         const char *runtime;           /* a template's name, or NULL */
         const char *actor;             /* who wants secrets bound: a user's name; NULL: the principal, whose host this is */
         uint32_t caller_uid;           /* whose workspace it has to be, unless the host's mount_roots permit it; PREPARE_UID_ANY: not asked */

@@ -232,7 +232,8 @@ says_that_a_file_has_a_lease(void **state)
                 struct error e = { .code = ERROR_NONE };
                 const char *bytes;
                 size_t len;
-                int rc = i == 0 ? ref_file_read_beneath(&a, workspace, "plain.md", 1000, &bytes, &len, &e) : ref_file_read(&a, path, 1000, &bytes, &len, &e);
+                int rc = i == 0 ? ref_file_read_beneath(&a, workspace, "plain.md", 1000, NULL, &bytes, &len, &e) :
+                                  ref_file_read(&a, path, 1000, NULL, &bytes, &len, &e);
 
                 assert_int_equal(rc, -1);
                 assert_int_equal(e.code, ERROR_FILE_UNREADABLE);

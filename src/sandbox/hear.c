@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -146,6 +147,25 @@ hear_last_words(struct session *s)
         }
 }
 
+/* One that ends the sandbox is the word of the outcome, whatever the command managed to say first. */
+static void
+hear_kept(struct session *s, const struct backend_news *news)
+{
+        struct run_kept *all = s->kept_count < RUN_KEPT_MAX ? realloc(s->kept, (s->kept_count + 1) * sizeof *all) : NULL;
+
+        if (news->kept == KEPT_STRICT || news->kept == KEPT_STUCK) {
+                session_decide(s, OUTCOME_POLICY_KILLED);
+                s->outcome.word = OUTCOME_POLICY_KILLED;
+                s->is_cut = true;
+        }
+        if (!all)
+                return;
+        s->kept = all;
+        all[s->kept_count] = (struct run_kept){ .what = news->kept, .sys = news->kept_sys };
+        memcpy(all[s->kept_count].name, news->name, sizeof news->name);
+        memcpy(all[s->kept_count++].place, news->place, sizeof news->place);
+}
+
 void
 session_hear_backend(struct session *s)
 {
@@ -157,6 +177,8 @@ session_hear_backend(struct session *s)
                 session_fail(s, &e);
         } else if (news.kind == BACKEND_SPAWNED) {
                 s->cpu_look = s->o->cpu_ms != SPEC_UNSET && s->o->plan->cpu == PLAN_CPU_GROUP ? clock_boot_ms() : SESSION_NEVER;
+        } else if (news.kind == BACKEND_KEPT) {
+                hear_kept(s, &news);
         } else if (news.kind == BACKEND_FAILED) {
                 s->box_is_done = true;
                 session_fail(s, &news.error);

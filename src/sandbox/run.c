@@ -100,6 +100,9 @@ collect(struct session *s, struct run_result *ret)
         ret->err = s->err.captured;
         ret->err_len = s->err.captured_len;
         ret->err_dropped = s->err.dropped;
+        ret->kept = s->kept;
+        ret->kept_count = s->kept_count;
+        s->kept = NULL;
         ret->denials = run_wall_denials(s->wall, &ret->denial_count);
         s->out.captured = s->err.captured = NULL;
 }
@@ -142,6 +145,7 @@ sandbox_run(const struct run_options *options, struct run_result *ret, struct er
         if (result == 0)
                 collect(&s, ret);
         options->backend->close(s.box);
+        free(s.kept);
         run_wall_free(s.wall);
         stream_fini(&s.in);
         stream_fini(&s.out);
@@ -159,6 +163,8 @@ run_result_fini(struct run_result *r)
         free(r->out);
         free(r->err);
         free(r->denials);
+        free(r->kept);
+        r->kept = NULL;
         r->denials = NULL;
         r->out = r->err = NULL;
 }

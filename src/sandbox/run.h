@@ -49,12 +49,22 @@ struct run_options {
         const struct run_wall_options *wall;   /* NULL: nothing is listed, and nothing reached */
 };
 
+/* What became of a name in a workspace that programs of the host act on. */
+struct run_kept {
+        unsigned what;                 /* enum wire_kept_what */
+        int sys;                       /* errno where it could not be moved */
+        char name[1016], place[1024];  /* on the host; where it is now, or "" */
+};
+
+enum { RUN_KEPT_MAX = 128 };
+
 struct run_result {
         struct outcome outcome;
         char *out, *err;               /* captured; owned by the result */
         size_t out_len, err_len;
         uint64_t out_dropped, err_dropped;
         int out_error;                 /* errno, where standard output could not be written for another reason than its reader; else 0 */
+        struct run_kept *kept;  size_t kept_count;              /* owned by the result */
         struct hold_denial *denials;  size_t denial_count;     /* the last that were refused a way out; owned by the result */
 };
 

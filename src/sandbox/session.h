@@ -26,6 +26,7 @@ struct session {
         struct terminal_mode mode;
         bool is_decided, was_started, guest_is_done, box_is_done, is_killed;
         bool is_cut;                   /* we ended it: it did not end by itself */
+        struct run_kept *kept;  size_t kept_count;
         struct outcome outcome;
         struct error error;            /* code ERROR_NONE while all is well */
 };

@@ -7,6 +7,7 @@
  */
 #include "sandbox/sources.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,10 +17,12 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "git/index.h"
 #include "plan/protect.h"
+#include "ref/file.h"
 #include "sandbox/beneath.h"
 
-enum { PATH_ROOM = 4096, PROTECT_MAX = 128 };
+enum { PATH_ROOM = 4096, PROTECT_MAX = 256, NAMES_MAX = 8192 };
 
 struct opening {
         struct arena *arena;
@@ -61,6 +64,9 @@ struct protecting {
         bool is_writable;              /* may we, and so the payload, make names in it? */
         struct plan_protect *items;
         size_t count;
+        const char *index;             /* of git; NULL: none */
+        size_t index_len;
+        bool is_index_read;
 };
 
 static bool
@@ -102,9 +108,40 @@ refuse_second_name(const char *path, struct error *e)
         return -1;
 }
 
-/* Looks at one name from its first piece on; the first piece that is missing or no directory is what gets protected. */
+/* The index of the repository whose top this source is, read once; NULL where there is none, or none that can be read whole. */
+static const char *
+index_of(struct protecting *p, size_t *ret_len)
+{
+        struct error ignored;
+
+        if (!p->is_index_read && ref_file_read_beneath(p->o->arena, p->fd, ".git/index", GIT_INDEX_MAX, NULL, &p->index, &p->index_len, &ignored) < 0)
+                p->index = NULL;
+        p->is_index_read = true;
+        *ret_len = p->index_len;
+        return p->index;
+}
+
+static bool
+is_content(struct protecting *p, const char *path, unsigned flags)
+{
+        size_t len = 0;
+        const char *index = (flags & PROTECT_ALWAYS) == 0 && !p->o->spec->carrel.is_strict ? index_of(p, &len) : NULL;
+
+        return index && git_index_tracks(index, len, path) == GIT_TRACKS_YES;
+}
+
+/* Beneath a `.git` that is not there nothing is looked for: making one is reported as such. */
+static bool
+is_in_absent_git(const char *piece, const char *path)
+{
+        size_t len = strlen(piece);
+
+        return strcmp(piece, path) != 0 && len >= 4 && strcmp(piece + len - 4, ".git") == 0 && (len == 4 || piece[len - 5] == '/');
+}
+
+/* What becomes of one name: looked at from its first piece on. See the card of plan/protect.c. */
 static int
-protect_one(struct protecting *p, const char *path, bool is_directory, const char *why, struct error *e)
+protect_one(struct protecting *p, const char *path, unsigned flags, const char *why, struct error *e)
 {
         struct plan_protect *item = &p->items[p->count];
         const char *end = path;
@@ -123,19 +160,24 @@ protect_one(struct protecting *p, const char *path, bool is_directory, const cha
                 piece = arena_copy(p->o->arena, path, len);
                 if (!piece)
                         return fail(e, ERROR_NO_MEMORY, "no memory for a protected name");
-                *item = (struct plan_protect){ .path = piece, .why = why, .wants_directory = *end != '\0' || is_directory };
+                *item = (struct plan_protect){ .path = piece, .why = why };
                 if (fstatat(p->fd, piece, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-                        if (errno != ENOENT || !p->is_writable)
+                        if (errno != ENOENT || !p->is_writable || is_in_absent_git(piece, path))
                                 return 0;      /* what cannot be made by us cannot be made by the payload either */
-                        item->state = PROTECT_MISSING;
-                        p->o->s->has_placeholders = true;
+                        item->path = arena_text(p->o->arena, path);
+                        if (!item->path)
+                                return fail(e, ERROR_NO_MEMORY, "no memory for a protected name");
+                        item->state = (flags & PROTECT_MAKE) != 0 ? PROTECT_MAY_BE_MADE : PROTECT_ABSENT;
+                        p->o->s->has_guards = true;
                         break;
                 }
+                if ((flags & PROTECT_MAKE) != 0 && *end == '\0')
+                        return 0;              /* its parts have rows of their own */
                 if (S_ISLNK(st.st_mode))
                         return refuse_link(piece, e);
-                if (protect_is_placeholder(&st)) {     /* another sandbox holds it: as missing, so that the last one clears it */
-                        item->wants_directory = S_ISDIR(st.st_mode);
-                        p->o->s->has_placeholders = true;
+                if (is_content(p, piece, flags)) {
+                        item->state = PROTECT_CONTENT;
+                        p->o->s->has_guards = true;
                         break;
                 }
                 if (S_ISREG(st.st_mode) && st.st_nlink > 1)
@@ -169,27 +211,51 @@ rest_of(const char *inner, const char *outer)
 
 /* A name of the workspace, which this source may show from within or from above as well. */
 static int
-protect_name(struct protecting *p, const char *source, const char *name, bool is_directory, const char *why, struct error *e)
+protect_name(struct protecting *p, const char *source, const char *name, unsigned flags, const char *why, struct error *e)
 {
         const char *workspace = p->o->workspace;
         const char *within = workspace ? rest_of(source, workspace) : NULL;
         const char *above = workspace ? rest_of(workspace, source) : NULL;
         const char *longer, *rest;
 
-        if (protect_one(p, name, is_directory, why, e) < 0)
+        if (protect_one(p, name, flags, why, e) < 0)
                 return -1;
         if (is_opened_up(p->o->spec, name))
                 return 0;
         if (within && *within != '\0') {
+                if ((flags & PROTECT_MAKE) != 0)
+                        return 0;
                 rest = rest_of(name, within);
                 if ((rest && *rest == '\0') || is_below(within, name))
                         return refuse_part(name, e);
-                return rest ? protect_one(p, rest, is_directory, why, e) : 0;
+                return rest ? protect_one(p, rest, flags, why, e) : 0;
         }
         if (!above || *above == '\0')
                 return 0;
         longer = arena_format(p->o->arena, "%s/%s", above, name);
-        return longer ? protect_one(p, longer, is_directory, why, e) : fail(e, ERROR_NO_MEMORY, "no memory for a protected name");
+        return longer ? protect_one(p, longer, flags, why, e) : fail(e, ERROR_NO_MEMORY, "no memory for a protected name");
+}
+
+/* Names of the top that end as the row says. */
+static int
+protect_ending(struct protecting *p, const struct protect_row *row, struct error *e)
+{
+        const char *end = row->path + 1;
+        int fd = openat(p->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), result = 0;
+        DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+        struct dirent *entry;
+
+        for (int i = 0; list && result == 0 && i < NAMES_MAX && (entry = readdir(list)) != NULL; i++) {
+                size_t len = strlen(entry->d_name);
+
+                if (len > strlen(end) && strcmp(entry->d_name + len - strlen(end), end) == 0)
+                        result = protect_one(p, entry->d_name, row->flags, row->why, e);
+        }
+        if (list)
+                (void)closedir(list);
+        else if (fd >= 0)
+                (void)close(fd);
+        return result;
 }
 
 static int
@@ -200,17 +266,17 @@ protect_names(struct protecting *p, const char *source, struct error *e)
         const struct protect_row *rows = protect_rows(&count);
 
         for (size_t i = 0; i < count; i++)
-                if (protect_name(p, source, rows[i].path, rows[i].is_directory, rows[i].why, e) < 0)
+                if ((rows[i].path[0] == '*' ? protect_ending(p, &rows[i], e) : protect_name(p, source, rows[i].path, rows[i].flags, rows[i].why, e)) < 0)
                         return -1;
         for (size_t i = 0; i < more->count; i++)
-                if (protect_name(p, source, more->items[i], false, "metadata.carrel.protect", e) < 0)
+                if (protect_name(p, source, more->items[i], PROTECT_ALWAYS, "metadata.carrel.protect", e) < 0)
                         return -1;
         for (size_t i = 0; i < p->o->reads->count; i++) {
                 const char *rest = rest_of(p->o->reads->items[i], source);
 
                 if (rest && *rest == '\0')
                         return refuse_part(source, e);
-                if (rest && protect_one(p, rest, false, "it was read to judge what this sandbox may do", e) < 0)
+                if (rest && protect_one(p, rest, PROTECT_ALWAYS, "it was read to judge what this sandbox may do", e) < 0)
                         return -1;
         }
         return 0;
@@ -381,7 +447,7 @@ sources_open(struct arena *arena, const struct spec *spec, const struct host_rul
                              .s = ret };
 
         ret->count = ret->writable_count = ret->disk_count = 0;
-        ret->has_placeholders = false;
+        ret->has_guards = false;
         return open_mounts(&o, e) < 0 || open_tools(&o, e) < 0 ? -1 : 0;
 }
 

@@ -24,7 +24,7 @@ struct sources {
         int writable[SOURCES_MAX];     /* the fds of read-write mounts; borrowed from `fds` */
         size_t count, writable_count;
         const char *disks[SOURCES_MAX];  size_t disk_count;   /* "major:minor" of whole disks behind read-write mounts */
-        bool has_placeholders;         /* something will stand on the host's disk while the box lives */
+        bool has_guards;               /* names are looked for while the box lives */
 };
 
 /*

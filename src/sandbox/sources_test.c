@@ -336,35 +336,37 @@ what_the_host_named_itself_may_be_a_link(void **state)
 /* -- protected names (B15) ------------------------------------------------------------------------------------ */
 
 static void
-every_name_of_the_table_is_held(void **state)
+every_name_of_the_table_is_guarded_where_it_is_missing(void **state)
 {
-        size_t count;
+        size_t count, endings = 0;
         const struct protect_row *rows = protect_rows(&count);
 
         (void)state;
         make_directory("ws/.git");
         add_mount(".", false);
         opens();
-        assert_true(count > 10);
-        assert_int_equal(b->sources.items[0].protect_count, count);
-        assert_true(b->sources.has_placeholders);
+        assert_true(count > 40);
+        assert_true(b->sources.has_guards);
         for (size_t i = 0; i < count; i++) {
                 const struct plan_protect *p = protect_of(0, rows[i].path);
 
-                if (!p || p->state != PROTECT_MISSING || p->wants_directory != rows[i].is_directory || strcmp(p->why, rows[i].why) != 0)
-                        fail_msg("%s is not held", rows[i].path);
+                if (rows[i].path[0] == '*' || strcmp(rows[i].path, ".git") == 0)
+                        endings++;
+                else if (!p || p->state != PROTECT_ABSENT || strcmp(p->why, rows[i].why) != 0)
+                        fail_msg("%s is not guarded", rows[i].path);
         }
+        assert_int_equal(endings, 3);
+        assert_int_equal(b->sources.items[0].protect_count, count - endings);
 }
 
 static void
 each_state_is_seen_as_it_is(void **state)
 {
-        const struct timespec times[2] = { { .tv_sec = 1 }, { .tv_sec = PLACEHOLDER_TIME_S } };
-        static const struct { const char *path; enum protect_state state; bool wants_directory; } rows[] = {
-                { ".git", PROTECT_FILE, true },                  /* a worktree's: the whole name is held */
-                { ".bashrc", PROTECT_FILE, false }, { ".claude", PROTECT_DIRECTORY, true }, { ".cursor", PROTECT_FILE, true },
-                { ".profile", PROTECT_DIRECTORY, false }, { ".zshrc", PROTECT_MISSING, false }, { ".envrc", PROTECT_MISSING, false },
-                { ".vscode", PROTECT_MISSING, true },
+        static const struct { const char *path; enum protect_state state; } rows[] = {
+                { ".git", PROTECT_FILE },                  /* a worktree's: the whole name is held */
+                { ".bashrc", PROTECT_FILE }, { ".claude", PROTECT_DIRECTORY }, { ".cursor", PROTECT_FILE },
+                { ".profile", PROTECT_DIRECTORY }, { ".zshrc", PROTECT_ABSENT }, { ".envrc", PROTECT_ABSENT },
+                { "x.SANDBOX.md", PROTECT_FILE }, { ".config/fish", PROTECT_ABSENT },
         };
 
         (void)state;
@@ -373,24 +375,21 @@ each_state_is_seen_as_it_is(void **state)
         make_directory("ws/.claude");
         make_file("ws/.cursor");
         make_directory("ws/.profile");
-        make_file("ws/.envrc");        /* another sandbox's placeholders: as missing */
-        make_directory("ws/.vscode");
-        assert_int_equal(chmod(in_base("ws/.envrc"), PLACEHOLDER_FILE) + chmod(in_base("ws/.vscode"), PLACEHOLDER_DIRECTORY), 0);
-        assert_int_equal(utimensat(AT_FDCWD, in_base("ws/.envrc"), times, 0) + utimensat(AT_FDCWD, in_base("ws/.vscode"), times, 0), 0);
+        make_file("ws/x.SANDBOX.md");
         add_mount(".", false);
         opens();
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
                 const struct plan_protect *p = protect_of(0, rows[i].path);
 
-                if (!p || p->state != rows[i].state || p->wants_directory != rows[i].wants_directory)
-                        fail_msg("%s: %s", rows[i].path, p ? "another state" : "not held");
+                if (!p || p->state != rows[i].state)
+                        fail_msg("%s: %s", rows[i].path, p ? "another state" : "not seen");
         }
         assert_null(protect_of(0, ".git/hooks"));
-        assert_int_equal(chmod(in_base("ws/.vscode"), 0700), 0);
+        assert_null(protect_of(0, ".config"));
 }
 
 static void
-of_a_missing_way_the_first_piece_is_held_once(void **state)
+a_repository_may_be_made_and_a_missing_way_is_guarded_whole(void **state)
 {
         static const char *const more[] = { "deep/er/key", "deep/other" };
         const struct plan_protect *p;
@@ -401,20 +400,78 @@ of_a_missing_way_the_first_piece_is_held_once(void **state)
         add_mount(".", false);
         opens();
         for (size_t i = 0; i < b->sources.items[0].protect_count; i++)
-                git += strncmp(b->sources.items[0].protect[i].path, ".git", 4) == 0;
+                git += strcmp(b->sources.items[0].protect[i].path, ".git") == 0 || strncmp(b->sources.items[0].protect[i].path, ".git/", 5) == 0;
         assert_int_equal(git, 1);
         p = protect_of(0, ".git");
-        assert_true(p && p->state == PROTECT_MISSING && p->wants_directory);
-        p = protect_of(0, "deep");
-        assert_true(p && p->state == PROTECT_MISSING && p->wants_directory);
+        assert_true(p && p->state == PROTECT_MAY_BE_MADE);
+        p = protect_of(0, "deep/er/key");
+        assert_true(p && p->state == PROTECT_ABSENT);
 
         make_directory("ws/deep");
         make_file("ws/deep/other");
         opens();
-        p = protect_of(0, "deep/er");
-        assert_true(p && p->state == PROTECT_MISSING && p->wants_directory);
+        p = protect_of(0, "deep/er/key");
+        assert_true(p && p->state == PROTECT_ABSENT);
         p = protect_of(0, "deep/other");
         assert_true(p && p->state == PROTECT_FILE);
+}
+
+/* An index that tracks .envrc and nothing else (version 2). */
+static void
+write_index(void)
+{
+        unsigned char bytes[12 + 72 + 20] = "DIRC";
+        scoped_fd int fd = open(in_base("ws/.git/index"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+        bytes[7] = 2;
+        bytes[11] = 1;
+        bytes[12 + 26] = 0x81;
+        bytes[12 + 27] = 0xa4;
+        bytes[12 + 61] = 6;
+        memcpy(bytes + 12 + 62, ".envrc", 6);
+        assert_int_equal(write(fd, bytes, sizeof bytes), (ssize_t)sizeof bytes);
+}
+
+static void
+what_the_index_tracks_is_content(void **state)
+{
+        (void)state;
+        make_directory("ws/.git");
+        make_directory("ws/.git/hooks");
+        make_file("ws/.envrc");
+        make_file("ws/.bashrc");
+        make_file("ws/SANDBOX.md");
+        write_index();
+        add_mount(".", false);
+        opens();
+        assert_int_equal(state_of(0, ".envrc"), PROTECT_CONTENT);
+        assert_int_equal(state_of(0, ".bashrc"), PROTECT_FILE);
+        assert_int_equal(state_of(0, "SANDBOX.md"), PROTECT_FILE);
+        b->spec.carrel.is_strict = true;
+        opens();
+        assert_int_equal(state_of(0, ".envrc"), PROTECT_FILE);
+        b->spec.carrel.is_strict = false;
+        assert_int_equal(truncate(in_base("ws/.git/index"), 90), 0);
+        opens();
+        assert_int_equal(state_of(0, ".envrc"), PROTECT_FILE);         /* an index that is not whole says nothing */
+        assert_int_equal(unlink(in_base("ws/.git/index")), 0);
+        make_link("/etc/passwd", "ws/.git/index");
+        opens();
+        assert_int_equal(state_of(0, ".envrc"), PROTECT_FILE);
+}
+
+static void
+a_second_name_of_a_held_file_is_refused(void **state)
+{
+        static const char *const open[] = { ".bashrc" };
+
+        (void)state;
+        make_file("ws/.bashrc");
+        assert_int_equal(link(in_base("ws/.bashrc"), in_base("ws/other")), 0);
+        only_mount(".", false), refuses(ERROR_MOUNT_DENIED, "protected_hard_link", "mounts/0/source");
+        only_mount(".", true), opens();
+        b->spec.carrel.unprotect = (struct spec_names){ open, 1 };
+        only_mount(".", false), opens();
 }
 
 static void
@@ -443,18 +500,21 @@ static void
 what_is_opened_up_is_open_with_all_beneath_it(void **state)
 {
         static const char *const open[] = { ".git", ".bash" };
-        size_t count;
+        size_t before;
 
         (void)state;
-        (void)protect_rows(&count);
         make_directory("ws/.git");
+        add_mount(".", false);
+        opens();
+        before = b->sources.items[0].protect_count;
+        b->spec.mount_count = 0;
         b->spec.carrel.unprotect = (struct spec_names){ open, 2 };
         add_mount(".", false);
         opens();
         assert_null(protect_of(0, ".git/hooks"));
         assert_null(protect_of(0, ".git/config"));
         assert_non_null(protect_of(0, ".bashrc"));              /* ".bash" only looks like it */
-        assert_int_equal(b->sources.items[0].protect_count, count - 4);
+        assert_int_equal(b->sources.items[0].protect_count, before - 4);
 }
 
 /* The same names, seen through a mount of a part of the workspace or of what holds it. */
@@ -482,9 +542,9 @@ a_name_is_held_under_every_mount_that_shows_it(void **state)
         assert_int_equal(state_of(2, "ws/sub/key"), PROTECT_FILE);
         assert_int_equal(state_of(2, "ws/.bashrc"), PROTECT_FILE);
         assert_int_equal(state_of(2, "ws/.git/hooks"), PROTECT_DIRECTORY);
-        assert_int_equal(state_of(2, "ws/.zshrc"), PROTECT_MISSING);
+        assert_int_equal(state_of(2, "ws/.zshrc"), PROTECT_ABSENT);
         assert_int_equal(state_of(3, "hooks"), PROTECT_DIRECTORY);
-        assert_int_equal(state_of(3, "config"), PROTECT_MISSING);
+        assert_int_equal(state_of(3, "config"), PROTECT_ABSENT);
 }
 
 static void
@@ -577,9 +637,11 @@ main(void)
                 CASE(more_than_there_is_room_for_is_refused),
                 CASE(a_link_may_lead_within_and_never_out),
                 CASE(what_the_host_named_itself_may_be_a_link),
-                CASE(every_name_of_the_table_is_held),
+                CASE(every_name_of_the_table_is_guarded_where_it_is_missing),
                 CASE(each_state_is_seen_as_it_is),
-                CASE(of_a_missing_way_the_first_piece_is_held_once),
+                CASE(a_repository_may_be_made_and_a_missing_way_is_guarded_whole),
+                CASE(what_the_index_tracks_is_content),
+                CASE(a_second_name_of_a_held_file_is_refused),
                 CASE(a_protected_link_is_refused_unless_it_is_opened),
                 CASE(what_is_opened_up_is_open_with_all_beneath_it),
                 CASE(a_name_is_held_under_every_mount_that_shows_it),

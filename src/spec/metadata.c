@@ -10,6 +10,7 @@
 
 enum { TOOLS_MAX = 64, PATHS_MAX = 256, PATH_LEN_MAX = 4095 };
 
+static const char *const strict_choices[] = { "strict", NULL };
 static const char *const switch_choices[] = { "on", "off", NULL };
 
 static const struct field tool_row = { .kind = FIELD_TEXT, .min = 1, .max = PATH_LEN_MAX, .offset = 0, .pattern = "^/",
@@ -69,7 +70,15 @@ tools_read(struct judge *j, const struct node *list, const struct trail *at, voi
 static void
 protect_read(struct judge *j, const struct node *list, const struct trail *at, void *base)
 {
-        paths_read(j, list, at, false, &((struct spec *)base)->carrel.protect);
+        struct spec_carrel *carrel = &((struct spec *)base)->carrel;
+
+        carrel->is_strict = node_is_text(list, "strict");
+        if (list->kind == NODE_LIST && list->len <= PATHS_MAX)
+                paths_read(j, list, at, false, &carrel->protect);
+        else if (list->kind == NODE_LIST)
+                judge_error(j, list, at, ERROR_SCHEMA_INVALID, "range", NULL, "this list has more than %d paths", PATHS_MAX);
+        else if (!carrel->is_strict)
+                judge_error(j, list, at, ERROR_SCHEMA_INVALID, "type", NULL, "this must be a list of paths, or the word strict");
 }
 
 static void
@@ -85,6 +94,12 @@ unix_read(struct judge *j, const struct node *value, const struct trail *at, voi
         ((struct spec *)base)->carrel.unix_sockets = node_is_text(value, "off") ? SPEC_UNIX_OFF : SPEC_UNIX_ON;
 }
 
+static const struct field protect_forms_rows[] = {
+        { .kind = FIELD_LIST, .max = PATHS_MAX, .item = &path_row, .help = "paths" },
+        { .kind = FIELD_CHOICE, .choices = strict_choices, .help = "strict" },
+};
+static const struct field_set protect_forms = { FIELD_SET(protect_forms_rows), .code = ERROR_SCHEMA_INVALID };
+
 static const struct field carrel_rows[] = {
         { .name = "limits", .kind = FIELD_MAP, .members = &carrel_limits_set, .offset = offsetof(struct spec, limits),
           .help = "Caps that AIP-36 has no field for." },
@@ -94,8 +109,8 @@ static const struct field carrel_rows[] = {
           .help = "off closes Unix sockets inside; default on." },
         { .name = "tools", .kind = FIELD_LIST, .max = TOOLS_MAX, .item = &tool_row, .read = tools_read,
           .help = "Host directories to bind read-only at the same path inside." },
-        { .name = "protect", .kind = FIELD_LIST, .max = PATHS_MAX, .item = &path_row, .read = protect_read,
-          .help = "More workspace paths that commands may not change." },
+        { .name = "protect", .kind = FIELD_ONE_OF, .members = &protect_forms, .read = protect_read,
+          .help = "More workspace paths that commands may not change; or strict: tracked names are read-only too, and making a guarded name ends the sandbox." },
         { .name = "unprotect", .kind = FIELD_LIST, .max = PATHS_MAX, .item = &path_row, .read = unprotect_read,
           .help = "Paths, protected by default, that commands may change." },
 };

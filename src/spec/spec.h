@@ -93,6 +93,7 @@ struct spec_names { const char *const *items; size_t count; };
 struct spec_carrel {                  /* metadata.carrel: ours, typed and closed */
         enum spec_unix unix_sockets;  /* `unix: off` closes AF_UNIX inside */
         struct spec_names tools;      /* absolute host directories, bound read-only at the same path */
+        bool is_strict;               /* `protect: strict`: content is held as well, and a guarded name that is made ends the sandbox */
         struct spec_names protect;    /* more workspace-relative paths to keep read-only */
         struct spec_names unprotect;  /* default-protected paths to open */
 };

@@ -52,6 +52,8 @@ enum wire_kind {
         WIRE_SPARE,           /* struct wire_spare; descriptor: the cgroup.procs it joins, none with number 0 */
         /* the wall again: wire/gate.h */
         WIRE_BOX_DENIED, WIRE_GATE_STARTED, WIRE_GATE_DROPPED,
+        /* maker to keeper or box, and box to keeper: struct wire_kept */
+        WIRE_KEPT, WIRE_BOX_KEPT,
         WIRE_KIND_MAX
 };
 
@@ -64,6 +66,9 @@ struct wire_box_ended {
         uint32_t has_usage;           /* the next fields are meant */
         uint64_t cpu_ns, memory_peak, oom_kills;
 };
+/* What became of a name that programs of the host act on. name: on the host; kept: where it is now, "" if nowhere. Of a longer path the end. */
+enum wire_kept_what { KEPT_MOVED = 1, KEPT_MADE, KEPT_CHANGED, KEPT_STUCK /* could not be moved; the box is killed */, KEPT_STRICT /* moved, the box is killed */, KEPT_WHAT_MAX };
+struct wire_kept { uint32_t what; int32_t sys; char name[1016], kept[1024]; };
 struct wire_number { int32_t number; };
 struct wire_size { uint16_t rows, columns; };
 struct wire_exec_number { uint32_t exec; int32_t number; };

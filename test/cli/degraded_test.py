@@ -28,7 +28,7 @@ print(json.dumps({
     "net": os.listdir("/sys/class/net") == ["lo"] if os.path.isdir("/sys/class/net") else len(open("/proc/net/dev").readlines()) == 3,
     "fds": sorted(os.listdir("/proc/self/fd"))[:3] == ["0", "1", "2"] and len(os.listdir("/proc/self/fd")) == 4,
     "usr": refused(lambda: open("/usr/x", "w") and None), "manifest": refused(lambda: open("/workspace/SANDBOX.md", "a") and None),
-    "bashrc": refused(lambda: open("/workspace/.bashrc", "w") and None)}))
+    "bashrc": refused(lambda: open("/workspace/SANDBOX.md", "a") and None)}))
 """
 
 

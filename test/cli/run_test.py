@@ -29,7 +29,7 @@ BLOB, INPUT = (64, 100) if DEEP else (16, 25)       # MiB
 STATUSES = range(256) if DEEP else (0, 1, 2, 3, 17, 63, 64, 100, *range(123, 145), 191, 192, 254, 255)
 WORDS = ("exited", "signaled", "timed_out", "oom_killed", "cpu_limit", "killed", "policy_killed", "lost")
 MEMBERS = {"id", "event", "exit_code", "signal", "timed_out", "oom_killed", "duration_ms", "cpu_ms", "memory_peak_kb", "stdout_bytes",
-           "stderr_bytes", "dropped_bytes", "stdout", "stderr", "truncated", "errors", "warnings"}
+           "stderr_bytes", "dropped_bytes", "stdout", "stderr", "truncated", "left_behind", "errors", "warnings"}
 BASE_SET = {"PATH", "HOME", "TERM", "LANG", "PWD"}
 # Forks, leaves its session and its group, renames itself, ignores what can be ignored, holds both outputs open.
 SURVIVOR = r"""

@@ -276,20 +276,33 @@ def evil_in(work):
     return found
 
 
+# What lay_out() lays out is held. The rest is not there: it may be made, and is moved away.
+HELD = (".git/hooks", ".git/config:", ".bashrc:", ".vscode", ".claude", "SANDBOX.md:")
+
+
+def is_held(word):
+    """Of `way:path`: a way to change what exists."""
+    path = word.split(":", 1)[1] + ":" if ":" in word else ""
+    return any(path.startswith(h) for h in HELD)
+
+
 def b15_protected(rig, person):
     for is_repository in (True, False):
         label = "in a repository" if is_repository else "where they are missing"
+        held = is_held if is_repository else lambda w: w.endswith("SANDBOX.md") and ":" in w and w.split(":")[1] == "SANDBOX.md"
         work = rig.payload(person, B15)
         lay_out(person, work, is_repository)
         person.file(os.path.join(work, "SANDBOX.md"), manifest())
         before = {line[1:4] for line in look_at(work)}
         done = rig.run(person, ["python3", "payload.py", *PROTECTED], work)
-        rig.tap.ok(done.has_ended and len(done.answers) > 90 and not done.opened, f"B15 B17 protected names hold {label} ({person.name})",
-                   *sorted(done.opened), *done.tell()[-2:])
-        rig.tap.ok(not evil_in(work), f"B15 B17 nothing of the payload's is in them {label} ({person.name})", *evil_in(work))
+        opened = {w for w in done.opened if held(w) or w == "rest_is_closed"}
+        rig.tap.ok(done.has_ended and len(done.answers) > 90 and not opened, f"B15 B17 protected names hold {label} ({person.name})",
+                   *sorted(opened), *done.tell()[-2:])
+        evil = [n for n in evil_in(work) if is_repository or not n.startswith(".git/")]
+        rig.tap.ok(not evil, f"B15 B17 nothing of the payload's is in them {label} ({person.name})", *evil)
         more = {line[1:4] for line in look_at(work)} - before
-        extra = [m for m in more if m[0].startswith(".") and m[0] != ".gitignore"]
-        rig.tap.ok(not extra, f"B15 no placeholder stays {label} ({person.name})", *extra)
+        extra = [m for m in more if m[0].startswith(".") and m[0] != ".gitignore" and not (m[0].split("/")[0] == ".git" and not is_repository)]
+        rig.tap.ok(not extra, f"B15 no guarded name stays {label} ({person.name})", *extra)
         work = rig.payload(person, B15)
         lay_out(person, work, is_repository)
         seen = rig.run(person, ["python3", "payload.py", *PROTECTED], work, off=["protect"], text=manifest())
@@ -335,14 +348,14 @@ def b17_git(rig, person):
         seen = rig.host(person, ["git", "-c", "safe.directory=*", "status", "--short"], work)
         ran = os.path.exists(os.path.join(work, "ran"))
         if off is None:
-            rig.tap.ok(not ran and done.has_ended and not done.opened and seen.status == 0, f"B17 git on the host runs nothing of the payload's ({person.name})",
+            rig.tap.ok(not ran and done.has_ended and not done.opened - {"commondir"} and seen.status == 0, f"B17 git on the host runs nothing of the payload's ({person.name})",
                        *done.tell(), *seen.tell())
         else:
             rig.tap.ok(ran, f"B17 without protect it does ({person.name})", *done.tell(), *seen.tell())
 
 
 def b15_neighbour(rig, person):
-    """While a second sandbox of the same workspace runs, the first ends: its placeholders must not go from under the second."""
+    """While a second sandbox of the same workspace runs, the first ends: what guards the second must not go with it."""
     wait = "echo up; cat >/dev/null; python3 payload.py " + " ".join(PROTECTED)
     work = rig.payload(person, B15)
     person.file(os.path.join(work, "SANDBOX.md"), manifest())
@@ -357,11 +370,11 @@ def b15_neighbour(rig, person):
     second = start(wait)
     first.communicate()
     out, _ = second.communicate(timeout=300)
-    opened = [line.split()[1] for line in out.decode().splitlines() if line.startswith("OPEN")]
-    rig.tap.ok(b"END" in out and not opened and not evil_in(work), f"B15 a neighbour that ends takes no protection along ({person.name})",
-               *opened[:6], *evil_in(work))
-    left = [n for n in os.listdir(work) if n in {p.split("/")[0] for p in PROTECTED} - {"SANDBOX.md"}]
-    rig.tap.ok(not left, f"B15 and the last one clears the placeholders ({person.name})", *left)
+    opened = [line.split()[1] for line in out.decode().splitlines() if line.startswith("OPEN") and line.split()[1].endswith(":SANDBOX.md")]
+    evil = [n for n in evil_in(work) if not n.startswith(".git/")]
+    rig.tap.ok(b"END" in out and not opened and not evil, f"B15 a neighbour that ends takes no protection along ({person.name})", *opened[:6], *evil)
+    left = [n for n in os.listdir(work) if n in {p.split("/")[0] for p in PROTECTED} - {"SANDBOX.md", ".git"}]
+    rig.tap.ok(not left, f"B15 and no guarded name stays ({person.name})", *left)
 
 
 # -- B18, B21, B22 --------------------------------------------------------------------------------------------------

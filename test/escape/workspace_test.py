@@ -2,11 +2,14 @@
 """Attacks on what a workspace says to the host and to its own next sandbox: rows of group W of the catalogue in SECURITY.md. Prints TAP.
 
     W01 what was read to judge: manifests by reference and by name, inventories, links to them, second names
+    W02 names that programs of the host act on and that were not there: made in every way
+    W03 the same names where the repository tracks them, and an index that lies
 
 Each attack is made twice, see rig.py.
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -195,7 +198,165 @@ def w01_agent(rig, person):
     rig.tap.ok(is_whole(work, "conf/SANDBOX.md") and "done" in answer, "W01 mcp -f: the manifest is read-only inside", tools, answer[:600])
 
 
-ROWS = [w01_read_to_judge, w01_two_runs, w01_links, w01_inventory, w01_living, w01_agent]
+MAKE = r'''
+import time
+def gone(path):
+    """True once it is not there any more; a name that stays is found by the host too."""
+    for _ in range(1000):
+        if not os.path.lexists(path):
+            return True
+        time.sleep(0.01)
+    return False
+def written():
+    open(".envrc", "w").write("# evil\n")
+def renamed():
+    open("x", "w").write("# evil\n"); os.rename("x", ".bashrc")
+def exchanged():
+    open("x", "w").write("# evil\n"); open("y", "w").write("")
+    os.rename("y", ".zshrc")
+    libc.renameat2(-100, b"x", -100, b".zshrc", 2)
+def linked():
+    os.symlink("payload.py", ".profile")
+def second():
+    open("z", "w").write("# evil\n"); os.link("z", ".zshenv")
+def closed():
+    os.mkdir(".vscode"); open(".vscode/tasks.json", "w").write("# evil\n"); os.chmod(".vscode", 0)
+def deep():
+    os.makedirs(".config/fish"); open(".config/fish/config.fish", "w").write("# evil\n")
+def through():
+    os.makedirs("other/git"); open("other/git/config", "w").write("# evil\n")
+    os.path.isdir(".config") and os.rename(".config", "was")
+    os.symlink("other", ".config")
+def fifo():
+    os.mkfifo(".mcp.json")
+def moved():
+    os.mkdir("d"); open("d/settings.json", "w").write("# evil\n"); os.rename("d", ".claude")
+NAMES = {written: ".envrc", renamed: ".bashrc", exchanged: ".zshrc", linked: ".profile", second: ".zshenv", closed: ".vscode", deep: ".config/fish",
+         through: ".config/git/config", fifo: ".mcp.json", moved: ".claude"}
+for way, path in NAMES.items():
+    try:
+        way()
+    except OSError as e:                       # moved away before it was whole
+        print("#", way.__name__, e)
+    tell(way.__name__, not gone(path))
+'''
+MADE = [".envrc", ".bashrc", ".zshrc", ".profile", ".zshenv", ".vscode", ".config/fish", ".config/git", ".mcp.json", ".claude"]
+
+
+def there(work):
+    return [n for n in MADE if os.path.lexists(os.path.join(work, n))]
+
+
+def w02_made(rig, person):
+    """Made in every way: gone at once, while the command runs, and kept elsewhere; without protect they stay."""
+    work = rig.payload(person, MAKE)
+    done = rig.run(person, ["python3", "payload.py"], work, text=manifest())
+    rig.tap.ok(done.has_ended and len(done.answers) == 10 and not done.opened and not there(work), f"W02 what is made is moved away at once ({person.name})", *done.tell(), *there(work))
+    lines = [line for line in done.err.decode().splitlines() if "moved out of the workspace" in line]
+    rig.tap.ok(len(lines) == 10, f"W02 and each is reported ({person.name})", *done.err.decode().splitlines())
+    command = next((line.split("Take it back with: ")[1] for line in lines if "/.envrc " in line), "false")
+    back = rig.host(person, ["sh", "-c", command], work)
+    with_it = os.path.join(work, ".envrc")
+    rig.tap.ok(back.status == 0 and os.path.exists(with_it) and open(with_it).read() == "# evil\n", f"W02 the command of the report takes it back ({person.name})", command, *back.tell())
+    at_end = rig.run(person, ["sh", "-c", "echo x >.bash_login"], work)
+    rig.tap.ok(not os.path.exists(os.path.join(work, ".bash_login")) and b"moved out" in at_end.err, f"W02 the last thing that a command does is found ({person.name})", *at_end.tell())
+    work = rig.payload(person, MAKE.replace("range(1000)", "range(10)"))
+    seen = rig.run(person, ["python3", "payload.py"], work, off=["protect"], text=manifest())
+    rig.tap.ok(len(there(work)) >= 9, f"W02 without protect they stay ({person.name})", *there(work), *seen.tell())
+
+
+def w02_elsewhere(rig, person):
+    """The keeping is on another file system: copied, and removed."""
+    place = tempfile.mkdtemp(prefix="carrel-w02-", dir="/dev/shm")
+    try:
+        os.chown(place, person.uid, person.gid)
+        work = rig.payload(person, MAKE)
+        done = rig.run(person, ["python3", "payload.py"], work, text=manifest(), env={"XDG_STATE_HOME": place, "XDG_RUNTIME_DIR": place})
+        kept = [line.split("mv '")[1].split("'")[0] for line in done.err.decode().splitlines() if " mv '" in line]
+        rig.tap.ok(done.has_ended and not done.opened and not there(work) and len(kept) >= 10 and all(os.path.lexists(k) or k.endswith(".mcp.json") for k in kept),
+                   f"W02 where the keeping is on another file system too ({person.name})", *done.tell(), *kept, *there(work))
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def w02_strict(rig, person):
+    for label, off in (("ends", None), ("goes on without protect", ["protect"])):
+        work = person.directory()
+        person.file(os.path.join(work, "SANDBOX.md"), manifest(carrel={"protect": "strict"}))
+        done = rig.run(person, ["sh", "-c", "mkdir .cursor; sleep 600 & wait" if off is None else "mkdir .cursor"], work, off=off, options=["--json"])
+        told = json.loads(done.out)
+        if off is None:
+            rig.tap.ok(done.status == 137 and told["event"] == "policy_killed" and [k["what"] for k in told["left_behind"]] == ["refused"] and
+                       not os.path.exists(os.path.join(work, ".cursor")), f"W02 protect: strict {label} the command ({person.name})", done.out)
+        else:
+            rig.tap.ok(done.status == 0 and os.path.exists(os.path.join(work, ".cursor")), f"W02 protect: strict {label} ({person.name})", done.out)
+    work = rig.payload(person, "import time\nfor i in range(100000):\n    open('.envrc', 'w').close()\n    time.sleep(0.005)\n")
+    done = rig.run(person, ["python3", "payload.py"], work, text=manifest())
+    rig.tap.ok(done.status == 137 and not done.has_ended, f"W02 who makes one without end is ended ({person.name})", *done.tell()[-1:])
+
+
+def w03_tracked(rig, person):
+    """Content may be changed, and is reported; untracked names beside it hold; an index that is not whole says nothing."""
+    if not shutil.which("git"):
+        rig.tap.skip(f"W03 tracked names ({person.name})", "git is not installed here")
+        return
+    def git(work, *words):
+        return rig.host(person, ["git", "-c", "safe.directory=*", "-c", "user.name=a", "-c", "user.email=a@b", *words], work, env={**os.environ, "HOME": person.home})
+
+    lies = {
+        "is whole": lambda index: index,
+        "is cut": lambda index: index[:-30],
+        "is split": lambda index: index[:-20] + b"link\0\0\0\0" + index[-20:],
+        "is sparse": lambda index: index[:-20] + b"sdir\0\0\0\0" + index[-20:],
+        "is of another version": lambda index: index[:4] + b"\0\0\0\5" + index[8:],
+        "says more entries": lambda index: index[:8] + b"\0\0\0\x70" + index[12:],
+        "is huge": lambda index: index[:-20] + b"HUGE\x02\x80\0\0" + b"\0" * (40 << 20) + index[-20:],
+    }
+    for label, lie in lies.items():
+        work = person.directory()
+        for name, text in ((".envrc", "one\n"), (".bashrc", "mine\n"), ("SANDBOX.md", manifest())):
+            person.file(os.path.join(work, name), text)
+        git(work, "init", "-q")
+        git(work, "add", ".envrc", "SANDBOX.md")
+        with open(os.path.join(work, ".git/index"), "rb") as f:
+            index = f.read()
+        person.file(os.path.join(work, ".git/index"), lie(index))
+        done = rig.run(person, ["sh", "-c", "echo '# evil' >>.bashrc; echo '# evil' >>SANDBOX.md; echo '# evil' >>.envrc; true"], work, options=["--json"])
+        told = [k["what"] for k in json.loads(done.out)["left_behind"]]
+        changed = not is_whole(work, ".envrc")
+        rig.tap.ok(is_whole(work, ".bashrc") and is_whole(work, "SANDBOX.md") and changed == (label == "is whole") and told == (["changed"] if changed else []),
+                   f"W03 an index that {label}: the tracked name is {'content, and its change is reported' if changed else 'held'} ({person.name})", done.out[-900:])
+
+
+def w02_living(rig, person):
+    """Of a daemon: at once, with an event, and the sandbox goes on."""
+    if person is not rig.people[0]:
+        return
+    from daemon_rig import Daemon
+    with Daemon(program=rig.shipped) as d:
+        def carrel(*words):
+            return subprocess.run([rig.shipped, words[0], "--state", d.state, *words[1:]], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
+
+        work = person.directory()
+        person.file(os.path.join(work, "SANDBOX.md"), manifest())
+        carrel("create", "-w", work, "--name", "w", "--start")
+        before = sorted(os.listdir(work))
+        rig.tap.ok(before == ["SANDBOX.md"], "W02 a living sandbox makes nothing in the workspace", *before)
+        events = subprocess.Popen([rig.shipped, "events", "--state", d.state, "--json"], stdout=subprocess.PIPE, text=True)
+        until_up = carrel("exec", "w", "--", "true")
+        done = carrel("exec", "w", "--", "sh", "-c", "echo x >.envrc; while [ -e .envrc ]; do sleep 0.01; done; echo gone")
+        seen = []
+        for line in events.stdout:
+            seen.append(json.loads(line))
+            if seen[-1]["event"] in ("name-moved", "stopped") or len(seen) > 40:
+                break
+        events.kill()
+        events.wait()
+        rig.tap.ok(done.stdout == "gone\n" and seen and seen[-1]["event"] == "name-moved", "W02 a living sandbox: gone at once, with an event", done.stdout, done.stderr, until_up.stderr, *seen[-3:])
+        rig.tap.ok(carrel("exec", "w", "--", "echo", "on").stdout == "on\n", "W02 a living sandbox: and it goes on")
+
+
+ROWS = [w01_read_to_judge, w01_two_runs, w01_links, w01_inventory, w01_living, w01_agent, w02_made, w02_elsewhere, w02_strict, w02_living, w03_tracked]
 
 
 def main():

@@ -208,6 +208,7 @@ class Rig:
         env = {k: v for k, v in os.environ.items() if not k.startswith("CARREL")}
         if os.getuid() != person.uid:
             env["XDG_RUNTIME_DIR"] = self.inventory.place.runtime_of(person.uid)
+        env["XDG_STATE_HOME"] = os.path.join(person.home, "state")
         env.update(more.pop("env", {}))
         if off is not None:
             env["CARREL_TEST_DISABLE"] = ",".join(off)
@@ -268,7 +269,7 @@ class Rig:
         self.tap.ok(not left, "nothing is left behind", *left)
         self.tap.ok(self.look_at_canary() == self.canary_was, "the canary is as it was")
         self.tap.ok(self.hashes() == self.sums, "the programs are as they were")
-        for place, names, _ in os.walk(self.home):       # placeholders and attacks leave narrow modes behind
+        for place, names, _ in os.walk(self.home):       # attacks leave narrow modes behind
             for n in names:
                 path = os.path.join(place, n)
                 if not stat.S_ISLNK(os.lstat(path).st_mode):

@@ -25,7 +25,7 @@
 #include "plan/pack.h"
 #include "wire/message.h"
 
-enum { COUNTERS_MAX = 8, BODY_ROOM = 256 };
+enum { COUNTERS_MAX = 8, BODY_ROOM = 2304 };
 
 struct backend_box {
         const struct plan *plan;
@@ -210,6 +210,21 @@ read_ended(struct backend_box *box, const void *body, size_t len, struct backend
 }
 
 static int
+read_kept(const void *body, size_t len, struct backend_news *news)
+{
+        const struct wire_kept *kept = body;
+
+        if (len != sizeof *kept || kept->what == 0 || kept->what >= KEPT_WHAT_MAX)
+                return -1;
+        news->kind = BACKEND_KEPT;
+        news->kept = kept->what;
+        news->kept_sys = kept->sys;
+        (void)snprintf(news->name, sizeof news->name, "%.*s", (int)sizeof kept->name, kept->name);
+        (void)snprintf(news->place, sizeof news->place, "%.*s", (int)sizeof kept->kept, kept->kept);
+        return 0;
+}
+
+static int
 ns_read(struct backend_box *box, struct backend_news *ret, struct error *e)
 {
         _Alignas(8) char body[BODY_ROOM];
@@ -226,6 +241,9 @@ ns_read(struct backend_box *box, struct backend_news *ret, struct error *e)
         case WIRE_SPAWNED:
                 take_counters(box, &m);
                 ret->kind = BACKEND_SPAWNED;
+                break;
+        case WIRE_KEPT:
+                result = read_kept(body, m.len, ret);
                 break;
         case WIRE_MAKE_FAILED:
                 result = read_failed(box, body, m.len, ret);

@@ -1,0 +1,379 @@
+/*
+ * maker/guard.c - names that were not in a directory of the host when the sandbox began, and content that may change.
+ *
+ * Room: maker (program). Touches: fd, names beneath a source, the sandbox's keeping.
+ *
+ *     absent --made--> found --moved--> absent (the 65th time: the box is killed)
+ *                        | cannot be moved: reported, and no longer looked for
+ *     absent --made, and may be--> reported
+ *     content --changed when the box ends--> reported
+ *
+ * Theory: nothing of ours is ever made in a directory of the host. inotify only says when to look; what is found is decided by a look at
+ * every name, which is made once more after the last process of the box is gone: that look is the guarantee.
+ */
+#include "maker/guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "maker/kept.h"
+#include "wire/message.h"
+
+enum { PIECE_ROOM = 256, PATH_ROOM = 4096, MARK_ENTRIES_MAX = 1024, MARK_DEPTH_MAX = 4 };
+
+/* -- identity -------------------------------------------------------------------------------------------------- */
+
+/* As the owner of the directory: root may do no more in it than whoever could put names there. */
+static void
+enter_owner(int dir)
+{
+        struct stat st;
+
+        if (geteuid() != 0 || fstat(dir, &st) < 0)
+                return;
+        (void)syscall(SYS_setfsgid, st.st_gid);
+        (void)syscall(SYS_setfsuid, st.st_uid);
+}
+
+static void
+leave_owner(void)
+{
+        (void)syscall(SYS_setfsuid, geteuid());
+        (void)syscall(SYS_setfsgid, getegid());
+}
+
+/* -- finding ---------------------------------------------------------------------------------------------------- */
+
+/*
+ * Opens the directory that holds the last piece of `path`. Where a piece before it is a symbolic link, that link is the name: it leads
+ * programs of the host to the guarded name. -ENOENT: nothing of it is there.
+ */
+static int
+find(int source, const char *path, char name[PIECE_ROOM], struct stat *st)
+{
+        int dir = fcntl(source, F_DUPFD_CLOEXEC, 4);
+
+        while (dir >= 0) {
+                const char *slash = strchr(path, '/');
+                size_t len = slash ? (size_t)(slash - path) : strlen(path);
+                int next, result;
+
+                if (len == 0 || len >= PIECE_ROOM || (len == 2 && memcmp(path, "..", 2) == 0)) {
+                        (void)close(dir);
+                        return -EINVAL;
+                }
+                memcpy(name, path, len);
+                name[len] = '\0';
+                result = fstatat(dir, name, st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+                if (result < 0) {
+                        (void)close(dir);
+                        return result;
+                }
+                if (!slash || S_ISLNK(st->st_mode))
+                        return dir;
+                next = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                result = -errno;
+                (void)close(dir);
+                if (next < 0)
+                        return result == -ENOTDIR || result == -ELOOP ? -ENOENT : result;
+                dir = next;
+                path = slash + 1;
+        }
+        return -errno;
+}
+
+/* -- content ----------------------------------------------------------------------------------------------------- */
+
+static void
+add(uint64_t *mark, const void *bytes, size_t len)
+{
+        const unsigned char *at = bytes;
+
+        for (size_t i = 0; i < len; i++)
+                *mark = (*mark ^ at[i]) * UINT64_C(1099511628211);
+}
+
+static void mark_below(int dir, const char *name, unsigned depth, unsigned *left, uint64_t *mark);
+
+/* The order of names does not count: each entry's mark is added. */
+static void
+mark_one(int dir, const char *name, unsigned depth, unsigned *left, uint64_t *mark)
+{
+        uint64_t own = UINT64_C(14695981039346656037);
+        struct stat st;
+
+        if (*left == 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return;
+        --*left;
+        add(&own, name, strlen(name));
+        add(&own, &st.st_ino, sizeof st.st_ino);
+        add(&own, &st.st_mode, sizeof st.st_mode);
+        if (!S_ISDIR(st.st_mode))
+                add(&own, &st.st_ctim, sizeof st.st_ctim);
+        *mark += own;
+        if (S_ISDIR(st.st_mode) && depth < MARK_DEPTH_MAX)
+                mark_below(dir, name, depth + 1, left, mark);
+}
+
+static void
+mark_below(int dir, const char *name, unsigned depth, unsigned *left, uint64_t *mark)
+{
+        _Alignas(8) char entries[4096];
+        int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        long got;
+
+        while (fd >= 0 && (got = syscall(SYS_getdents64, fd, entries, sizeof entries)) > 0)
+                for (long at = 0; at < got;) {
+                        const struct kept_dirent *d = (const struct kept_dirent *)(const void *)(entries + at);
+
+                        if (strcmp(d->name, ".") != 0 && strcmp(d->name, "..") != 0)
+                                mark_one(fd, d->name, depth, left, mark);
+                        at += d->len;
+                }
+        if (fd >= 0)
+                (void)close(fd);
+}
+
+static uint64_t
+mark_of(int source, const char *path)
+{
+        unsigned left = MARK_ENTRIES_MAX;
+        char name[PIECE_ROOM];
+        uint64_t mark = 0;
+        struct stat st;
+        int dir = find(source, path, name, &st);
+
+        if (dir < 0)
+                return 0;
+        mark_one(dir, name, 0, &left, &mark);
+        (void)close(dir);
+        return mark;
+}
+
+/* -- beginning ---------------------------------------------------------------------------------------------------- */
+
+static void
+take_list(struct guard *g, const struct step *s, int source)
+{
+        const char *at = s->text, *end = s->text + s->text_len;
+
+        if (g->dirs[s->source] < 0) {
+                g->dirs[s->source] = fcntl(source, F_DUPFD_CLOEXEC, 4);
+                g->paths[s->source] = s->path;
+        }
+        while (at < end && g->count < GUARD_ITEMS_MAX) {
+                g->items[g->count++] = (struct guard_item){ .path = at + 1, .source = (uint16_t)s->source, .mode = at[0] };
+                at += strlen(at) + 1;
+        }
+}
+
+/* The directories that hold guarded names, as far as they are there. A second watch of one directory is the first. */
+static void
+watch_directory(struct guard *g, int dir)
+{
+        char path[64];
+
+        (void)snprintf(path, sizeof path, "/proc/self/fd/%d", dir);
+        if (g->inotify >= 0 && inotify_add_watch(g->inotify, path, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) < 0) {
+                (void)close(g->inotify);
+                g->inotify = -1;
+        }
+}
+
+static void
+watch_item(struct guard *g, const struct guard_item *item)
+{
+        const char *slash = strrchr(item->path, '/');
+        char parent[PATH_ROOM], name[PIECE_ROOM];
+        size_t len = slash ? (size_t)(slash - item->path) : 0;
+        struct stat st;
+        int dir, found;
+
+        if (len == 0 || len >= sizeof parent)
+                return;
+        memcpy(parent, item->path, len);
+        parent[len] = '\0';
+        dir = find(g->dirs[item->source], parent, name, &st);
+        if (dir < 0)
+                return;
+        found = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (found >= 0) {
+                watch_directory(g, found);
+                (void)close(found);
+        }
+        (void)close(dir);
+}
+
+static void
+begin_item(struct guard *g, struct guard_item *item)
+{
+        char name[PIECE_ROOM];
+        struct stat st;
+        int dir;
+
+        if (item->mode == 'c') {
+                item->mark = mark_of(g->dirs[item->source], item->path);
+                return;
+        }
+        dir = find(g->dirs[item->source], item->path, name, &st);
+        if (dir >= 0) {
+                item->mode = 0;                /* made on the host since it was judged: not ours to take */
+                (void)close(dir);
+                return;
+        }
+        watch_item(g, item);
+}
+
+void
+guard_begin(struct guard *g, const struct plan_view *view, const int *sources)
+{
+        memset(g, 0, sizeof *g);
+        g->view = view;
+        g->inotify = -1;
+        for (size_t i = 0; i < PLAN_SOURCES_MAX; i++)
+                g->dirs[i] = -1;
+        for (uint32_t i = 0; i < view->step_count; i++) {
+                struct step s = plan_view_step(view, i);
+
+                if (s.op == STEP_GUARD && s.source != STEP_NO_SOURCE)
+                        take_list(g, &s, sources[s.source]);
+                else if (s.op == STEP_KEEPING && g->place_count < GUARD_PLACES_MAX)
+                        g->keeping[g->place_count++] = s.path;
+        }
+        if (g->count == 0)
+                return;
+        g->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+        for (size_t i = 0; i < PLAN_SOURCES_MAX; i++)
+                if (g->dirs[i] >= 0)
+                        watch_directory(g, g->dirs[i]);
+        for (size_t i = 0; i < g->count; i++) {
+                enter_owner(g->dirs[g->items[i].source]);
+                begin_item(g, &g->items[i]);
+                leave_owner();
+        }
+}
+
+/* -- looking ------------------------------------------------------------------------------------------------------- */
+
+static void
+tell(const struct guard *g, const struct guard_item *item, unsigned what, int sys, const char *kept)
+{
+        struct wire_kept news = { .what = what, .sys = sys };
+        char path[2 * PATH_ROOM];
+        size_t len, kept_len = strlen(kept);
+
+        (void)snprintf(path, sizeof path, "%s/%s", g->paths[item->source], item->path);
+        len = strlen(path);
+        (void)snprintf(news.name, sizeof news.name, "%s", path + (len < sizeof news.name ? 0 : len - sizeof news.name + 1));
+        (void)snprintf(news.kept, sizeof news.kept, "%s", kept + (kept_len < sizeof news.kept ? 0 : kept_len - sizeof news.kept + 1));
+        if (g->report)
+                g->report(&news);
+}
+
+static void
+move(struct guard *g, struct guard_item *item, int dir, const char *name, bool is_owners)
+{
+        char kept[PATH_ROOM];
+        int result = g->moves < GUARD_MOVES_MAX ? -ENOSPC : -EDQUOT;
+
+        /* First where a rename takes it as it is, then where it can be copied. */
+        for (size_t i = 0; i < 2 * g->place_count && result < 0 && result != -EDQUOT && result != -ENOENT; i++) {
+                const char *base = g->keeping[i % g->place_count];
+                int keeping;
+
+                leave_owner();
+                keeping = kept_open(base, g->dirs[item->source], item->source);
+                enter_owner(g->dirs[item->source]);
+                if (keeping < 0)
+                        continue;
+                result = kept_move(dir, name, keeping, base, item->source, item->path, i >= g->place_count, kept, sizeof kept);
+                (void)close(keeping);
+        }
+        if (result == -ENOENT)
+                return;                        /* it is gone again */
+        g->moves++;
+        if (result < 0) {
+                item->mode = 0;
+                tell(g, item, KEPT_STUCK, -result, "");
+                /* It stays where programs of the host find it: nothing goes on meanwhile. What is somebody else's, the payload did not fill. */
+                g->must_kill = g->must_kill || is_owners;
+                return;
+        }
+        tell(g, item, item->mode == 's' ? KEPT_STRICT : KEPT_MOVED, 0, kept);
+        if (item->mode == 's')
+                g->must_kill = 1;
+}
+
+static void
+look_at(struct guard *g, struct guard_item *item)
+{
+        char name[PIECE_ROOM];
+        struct stat st, owner;
+        int dir = find(g->dirs[item->source], item->path, name, &st);
+
+        if (dir < 0)
+                return;
+        if (item->mode == 't') {
+                tell(g, item, KEPT_MADE, 0, "");
+                item->mode = 0;
+        } else {
+                move(g, item, dir, name, fstat(g->dirs[item->source], &owner) < 0 || owner.st_uid == st.st_uid);
+        }
+        (void)close(dir);
+}
+
+static void
+drain(const struct guard *g)
+{
+        char events[4096];
+
+        while (g->inotify >= 0 && read(g->inotify, events, sizeof events) > 0)
+                continue;
+}
+
+void
+guard_sweep(struct guard *g)
+{
+        drain(g);
+        for (size_t i = 0; i < g->count; i++) {
+                struct guard_item *item = &g->items[i];
+
+                if (item->mode == 0 || item->mode == 'c')
+                        continue;
+                enter_owner(g->dirs[item->source]);
+                look_at(g, item);
+                leave_owner();
+        }
+}
+
+void
+guard_end(struct guard *g)
+{
+        if (g->count == 0)
+                return;
+        guard_sweep(g);
+        for (size_t i = 0; i < g->count; i++) {
+                struct guard_item *item = &g->items[i];
+
+                if (item->mode != 'c')
+                        continue;
+                enter_owner(g->dirs[item->source]);
+                if (mark_of(g->dirs[item->source], item->path) != item->mark)
+                        tell(g, item, KEPT_CHANGED, 0, "");
+                leave_owner();
+        }
+        for (size_t i = 0; i < PLAN_SOURCES_MAX; i++)
+                if (g->dirs[i] >= 0)
+                        (void)close(g->dirs[i]);
+        if (g->inotify >= 0)
+                (void)close(g->inotify);
+        g->inotify = -1;
+        g->count = 0;
+}
