@@ -275,6 +275,8 @@ def w02_elsewhere(rig, person):
         kept = [line.split("mv '")[1].split("'")[0] for line in done.err.decode().splitlines() if " mv '" in line]
         rig.tap.ok(done.has_ended and not done.opened and not there(work) and len(kept) >= 10 and all(os.path.lexists(k) or k.endswith(".mcp.json") for k in kept),
                    f"W02 where the keeping is on another file system too ({person.name})", *done.tell(), *kept, *there(work))
+        for k in kept:                         # it may lie in the runtime directory, which is the nearer one
+            shutil.rmtree(k.split("/kept/")[0] + "/kept", ignore_errors=True)
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
