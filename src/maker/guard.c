@@ -320,6 +320,11 @@ move(struct guard *g, struct guard_item *item, int dir, const char *name, bool i
                         continue;
                 result = kept_move(dir, name, keeping, base, item->source, item->path, i >= g->place_count, kept, sizeof kept);
                 (void)close(keeping);
+                if (result < 0) {
+                        leave_owner();
+                        kept_drop(base, item->source);
+                        enter_owner(g->dirs[item->source]);
+                }
         }
         if (result == -ENOENT)
                 return;                        /* it is gone again */

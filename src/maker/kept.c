@@ -86,6 +86,18 @@ kept_open(const char *base, int source, unsigned index)
         return dir;
 }
 
+void
+kept_drop(const char *base, unsigned index)
+{
+        char path[LINK_ROOM];
+        char *slash;
+
+        if (snprintf(path, sizeof path, "%s/%u", base, index) >= (int)sizeof path)
+                return;
+        for (int i = 0; i < 3 && rmdir(path) == 0 && (slash = strrchr(path, '/')) != NULL; i++)
+                *slash = '\0';
+}
+
 /* -- between file systems ------------------------------------------------------------------------------------------ */
 
 static int copy_entry(int from, const char *name, int to, const char *as, unsigned depth, struct copying *c);

@@ -17,6 +17,9 @@ struct kept_dirent { uint64_t inode; int64_t offset; unsigned short len; unsigne
  */
 int kept_open(const char *base, int source, unsigned index);
 
+/* Removes what kept_open() made, as far as nothing is in it. */
+void kept_drop(const char *base, unsigned index);
+
 /*
  * Moves `name` of the directory `dir` to the keeping, under a name made of `path`. Where that is another file system it is copied and
  * removed if `may_copy`: what is written to it later is lost then. Gives the whole new path, room bytes. 0 or -errno (-EXDEV: not copied;
