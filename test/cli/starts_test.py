@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import ALWAYS, CARREL, ROOT, Workspace, check, end, need_programs, report
+from box_rig import ALWAYS, CARREL, ROOT, Workspace, check, end, need_programs, report, until
 
 # name | how the host is changed | what is read inside, and what it says | where nothing may be written
 HOSTS = [
@@ -72,12 +72,33 @@ def doctor():
 STRANGER = 61234       # an id that nobody on the machine has
 
 
+def delegated_group():
+    """A control group that belongs to the stranger: a sandbox without any has nothing to leave behind, and takes no lease."""
+    base = next(b for b in ("/sys/fs/cgroup/pids", "/sys/fs/cgroup") if os.path.exists(b + "/cgroup.procs"))
+    group = "%s/test-starts-%d" % (base, os.getpid())
+    os.mkdir(group)
+    for path in (group, *(os.path.join(group, name) for name in os.listdir(group))):
+        os.chown(path, STRANGER, STRANGER)
+    return group
+
+
+def empty(group):
+    """Removes the group, once no process is in it."""
+    try:
+        os.rmdir(group)
+    except OSError:
+        return False
+    return True
+
+
 def runtime_dir():
     """Without XDG_RUNTIME_DIR (cron, CI, sudo -u) the directory lies in /tmp, where anybody may make it first."""
     taken = "/tmp/carrel-%d" % STRANGER
     if not ROOT or os.path.lexists(taken):
         report("a user whose directory in /tmp somebody else has made", skip="only root may make it and become somebody else")
         return
+    group = delegated_group()
+    enter = ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', group]
     for name, make in (("a directory", os.mkdir), ("a link", lambda path: os.symlink("/", path))):
         make(taken)
         try:
@@ -90,7 +111,7 @@ def runtime_dir():
                         if os.path.exists(path):
                             os.chown(path, STRANGER, STRANGER)
                     program = shutil.copy(CARREL, os.path.join(ws.folder, "carrel"))
-                    done = subprocess.run(["setpriv", "--reuid=%d" % STRANGER, "--regid=%d" % STRANGER, "--clear-groups", "env", "-i", "HOME=" + home,
+                    done = subprocess.run([*enter, "setpriv", "--reuid=%d" % STRANGER, "--regid=%d" % STRANGER, "--clear-groups", "env", "-i", "HOME=" + home,
                                            *ws.argv(["echo", "ran"], program=program)], cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                           stderr=subprocess.PIPE, timeout=ALWAYS, check=False)
                     made = os.path.join(home, ".cache/carrel" if cache else ".carrel")
@@ -98,6 +119,7 @@ def runtime_dir():
                           (done.returncode, done.stdout) == (0, b"ran\n") and os.path.isdir(made) and os.listdir(made) == [], done)
         finally:
             os.unlink(taken) if os.path.islink(taken) else os.rmdir(taken)
+    until("the group is empty", lambda: not os.path.exists(group) or empty(group))
 
 
 if __name__ == "__main__":
