@@ -17,7 +17,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import CARREL, DEEP, PATIENCE, check, end
+from box_rig import CARREL, DEEP, PATIENCE, ROOT, check, end, report
 from daemon_rig import Daemon, box_process, until
 
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -356,6 +356,9 @@ def queries(d, box):
 
 def box_is_killed(d):
     """kill -9 of a box: all who follow a command in it hear the same, once."""
+    if not ROOT:
+        report("a box that is killed", skip="only root may look which process holds a sandbox's journal")
+        return
     box = d.create(name="again")
     path = "/v1/sandboxes/%s/execs" % box
     said = {}
