@@ -53,7 +53,7 @@ hear(int fd, char *words, size_t room)
 {
         uint64_t end = clock_boot_ms() + DEADLINE_MS;
         size_t used = 0;
-        char rest[256];
+        char rest[256] = "";
 
         for (;;) {
                 struct pollfd p = { .fd = fd, .events = POLLIN };
