@@ -122,7 +122,7 @@ static void
 mark_one(int dir, const char *name, unsigned depth, unsigned *left, uint64_t *mark)
 {
         uint64_t own = UINT64_C(14695981039346656037);
-        struct stat st;
+        struct stat st = { .st_ino = 0 };
 
         if (*left == 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return;
@@ -160,7 +160,7 @@ static uint64_t
 mark_of(int source, const char *path)
 {
         unsigned left = MARK_ENTRIES_MAX;
-        char name[PIECE_ROOM];
+        char name[PIECE_ROOM] = "";
         uint64_t mark = 0;
         struct stat st;
         int dir = find(source, path, name, &st);
@@ -176,6 +176,7 @@ mark_of(int source, const char *path)
 static void
 turn_to(const struct guard *g, size_t i)
 {
+        /* lint: i is below g->count */
         if (i > 0 && g->items[i].source == g->items[i - 1].source)
                 return;
         leave_owner();
@@ -310,6 +311,7 @@ move(struct guard *g, struct guard_item *item, int dir, const char *name, bool i
 
         /* First where a rename takes it as it is, then where it can be copied. */
         for (size_t i = 0; i < 2 * g->place_count && result < 0 && result != -EDQUOT && result != -ENOENT; i++) {
+                /* lint: without a place there is no turn */
                 const char *base = g->keeping[i % g->place_count];
                 int keeping;
 
@@ -345,7 +347,7 @@ static void
 look_at(struct guard *g, struct guard_item *item)
 {
         char name[PIECE_ROOM];
-        struct stat st, owner;
+        struct stat st = { .st_ino = 0 }, owner;
         int dir = find(g->dirs[item->source], item->path, name, &st);
 
         if (dir < 0)
