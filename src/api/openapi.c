@@ -329,6 +329,17 @@ write_content(struct json_writer *w, const char *type, const char *schema_type)
         json_close_map(w);
 }
 
+/* The results of an operation, as JSON. */
+static void
+write_result(struct json_writer *w, const struct operation *o)
+{
+        json_key(w, "application/json");
+        json_open_map(w);
+        json_key(w, "schema");
+        write_object(w, o, o->results, o->result_count, 1);
+        json_close_map(w);
+}
+
 static const char *
 status_of(const struct operation *o)
 {
@@ -352,13 +363,8 @@ write_answers(struct json_writer *w, const struct operation *o)
                         write_content(w, "application/octet-stream", NULL);
                 if (o->code == OP_WATCH || o->code == OP_EXEC || o->code == OP_EXEC_ATTACH)
                         write_content(w, "text/event-stream", "string");
-                if (o->result_count > 0 && o->code != OP_WATCH) {
-                        json_key(w, "application/json");
-                        json_open_map(w);
-                        json_key(w, "schema");
-                        write_object(w, o, o->results, o->result_count, 1);
-                        json_close_map(w);
-                }
+                if (o->result_count > 0 && o->code != OP_WATCH)
+                        write_result(w, o);
                 json_close_map(w);
         }
         json_close_map(w);
@@ -366,11 +372,7 @@ write_answers(struct json_writer *w, const struct operation *o)
                 open_answer(w, "201", "With background: it was started.");
                 json_key(w, "content");
                 json_open_map(w);
-                json_key(w, "application/json");
-                json_open_map(w);
-                json_key(w, "schema");
-                write_object(w, o, o->results, o->result_count, 1);
-                json_close_map(w);
+                write_result(w, o);
                 json_close_map(w);
                 json_close_map(w);
         }

@@ -16,7 +16,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from attack_rig import HOST, Rig, manifest
+from attack_rig import HOST, manifest, run_rows
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -873,12 +873,7 @@ def main():
     if os.uname().machine != "x86_64":
         print("1..0 # SKIP the numbers of system calls in these attacks are those of x86-64")
         return 0
-    rig = Rig()
-    for person in rig.people:
-        for row in ROWS:
-            if len(sys.argv) < 2 or row.__name__.startswith(tuple(sys.argv[1:])):
-                row(rig, person)
-    return rig.end()
+    return run_rows(ROWS)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from attack_rig import HOST, Rig, manifest
+from attack_rig import HOST, manifest, run_rows
 
 WORKSPACE = {"source": "workspace", "at": "/workspace"}
 
@@ -465,14 +465,5 @@ ROWS = [b09_read_only, b10_beneath, b11_links, b13_target, b14_source, b15_prote
         b22_attributes]
 
 
-def main():
-    rig = Rig()
-    for person in rig.people:
-        for row in ROWS:
-            if len(sys.argv) < 2 or row.__name__.startswith(tuple(sys.argv[1:])):
-                row(rig, person)
-    return rig.end()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_rows(ROWS))

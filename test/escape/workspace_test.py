@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from attack_rig import HOST, Rig, manifest
+from attack_rig import HOST, manifest, run_rows
 
 PARENT = "---\nschema: workspace/v1\nsandbox: {file: ./conf/SANDBOX.md}\n---\n"
 INVENTORY = """---
@@ -361,14 +361,5 @@ def w02_living(rig, person):
 ROWS = [w01_read_to_judge, w01_two_runs, w01_links, w01_inventory, w01_living, w01_agent, w02_made, w02_elsewhere, w02_strict, w02_living, w03_tracked]
 
 
-def main():
-    rig = Rig()
-    for person in rig.people:
-        for row in ROWS:
-            if len(sys.argv) < 2 or row.__name__.startswith(tuple(sys.argv[1:])):
-                row(rig, person)
-    return rig.end()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_rows(ROWS))
