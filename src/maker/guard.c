@@ -258,7 +258,7 @@ begin_item(struct guard *g, struct guard_item *item)
 }
 
 void
-guard_begin(struct guard *g, const struct plan_view *view, const int *sources)
+guard_begin(struct guard *g, const struct plan_view *view, const int *sources, bool is_watching)
 {
         memset(g, 0, sizeof *g);
         g->view = view;
@@ -275,7 +275,8 @@ guard_begin(struct guard *g, const struct plan_view *view, const int *sources)
         }
         if (g->count == 0)
                 return;
-        g->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+        if (is_watching)
+                g->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
         for (size_t i = 0; i < PLAN_SOURCES_MAX; i++)
                 if (g->dirs[i] >= 0)
                         watch_directory(g, g->dirs[i]);

@@ -13,6 +13,8 @@
 #ifndef CARREL_MAKER_GUARD_H
 #define CARREL_MAKER_GUARD_H
 
+#include <stdbool.h>
+
 #include "plan/pack.h"
 #include "wire/message.h"
 
@@ -33,13 +35,16 @@ struct guard {
         size_t count;
         int dirs[PLAN_SOURCES_MAX];            /* the sources, O_PATH; -1 where nothing is guarded */
         const char *paths[PLAN_SOURCES_MAX];   /* their host paths */
-        int inotify;                           /* -1: names are looked for every second */
+        int inotify;                           /* -1: none; whoever holds this calls guard_sweep() often enough */
         unsigned moves, must_kill;
         void (*report)(const struct wire_kept *news);          /* called for each thing to report; NULL: nobody listens */
 };
 
-/* Takes up the lists of the plan, before anything of the box runs. `sources` are borrowed. Names that are there by now are not guarded. */
-void guard_begin(struct guard *g, const struct plan_view *view, const int *sources);
+/*
+ * Takes up the lists of the plan, before anything of the box runs. `sources` are borrowed. Names that exist by now are not guarded. With `is_watching`
+ * inotify says when to look; closing it takes the kernel 10 to 20 ms (it waits for a grace period), so a box of one command does without.
+ */
+void guard_begin(struct guard *g, const struct plan_view *view, const int *sources, bool is_watching);
 
 /* Looks for every name, and moves or reports what is found. must_kill is set where the box must end. */
 void guard_sweep(struct guard *g);

@@ -95,7 +95,7 @@ begin(const char *list, size_t len)
 
         plan_pack(steps, 3, 1, packed);
         assert_int_equal(plan_unpack(packed, plan_len, &view), 0);
-        guard_begin(&g, &view, &source);
+        guard_begin(&g, &view, &source, true);
         g.report = hear;
 }
 

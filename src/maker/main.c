@@ -41,7 +41,7 @@
 #include "maker/usage.h"
 #include "wire/message.h"
 
-enum { KEEPER = 3, EXIT_BROKEN = 125, FD_LAST = 4096, GUARD_PAUSE_MS = 10, GUARD_LOOK_MS = 1000 };
+enum { KEEPER = 3, EXIT_BROKEN = 125, FD_LAST = 4096, GUARD_PAUSE_MS = 10, GUARD_LOOK_MS = 50 };
 
 static _Alignas(4096) unsigned char packed[WIRE_BODY_MAX];
 static unsigned is_living;             /* a spawner's: somebody stays to whom readiness is told, and who is given the group */
@@ -408,7 +408,7 @@ make(struct wire_message *m)
         host_init(&host, &view, m->fds + 1);
         host.packed = packed;
         host.packed_len = m->len;
-        guard_begin(&guard, &view, host.sources);
+        guard_begin(&guard, &view, host.sources, is_living);
         guard.report = tell_kept;
         result = do_host_steps(&host, &failed);
         pid = result < 0 ? result : spawn(&host);
