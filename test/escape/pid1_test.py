@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 30 s: attacks last, and with --all two generators of half a minute each
 """pid1_test - nobody inside keeps pid 1 from its work: every command ends once, at its limit at the latest, and others go on.
 
 Rows of the threat list: C17 to C20. The payload has the user id of its own commands, and of pid 1's helpers until those execute: it can stop, continue and
