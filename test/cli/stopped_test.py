@@ -22,10 +22,18 @@ def state_of(pid):
         return "gone"
 
 
+def name_of(pid):
+    try:
+        with open("/proc/%d/comm" % pid, encoding="ascii", errors="replace") as f:
+            return f.read().strip()
+    except OSError:
+        return "gone"
+
+
 def begin(w, word, limit):
-    """A command that is one process, which `word` finds."""
+    """A command that is one process, and its pid. What carrel run starts bears its words too, until it is a program of its own."""
     child = subprocess.Popen(w.argv(["sleep", word], "--timeout", limit), process_group=0, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return child, until("it sleeps", lambda: running(word) if len(running(word)) > 1 else None)
+    return child, until("it sleeps", lambda: next((pid for pid in running(word) if name_of(pid) == "sleep"), None))
 
 
 def stopped(w):
@@ -48,8 +56,7 @@ def stopped(w):
 def suspended(w):
     """C21: Ctrl-Z, in a job of a shell's: the command stops, and goes on, with what the shell sees of it."""
     word = mark()
-    child, found = begin(w, word, "60s")
-    inner = next(pid for pid in found if pid != child.pid)
+    child, inner = begin(w, word, "60s")
     wrong = []
     try:
         for _ in range(2):

@@ -58,7 +58,7 @@ def tasks():
             if has_layers():
                 done = ws.without("limits,rlimits", ["python3", "-c", script])
                 check("D01: (control) with limits off there are more", done.stdout.split()[:1] == [b"150"], done)
-        p = subprocess.Popen(ws.argv(["sh", "-c", "b() { b | b & }; b; echo on; read x"], "--timeout", "28s"), stdin=subprocess.PIPE,    # a shell that cannot fork can still read
+        p = subprocess.Popen(ws.argv(["sh", "-c", "b() { b | b & }; b & echo on; read x"], "--timeout", "28s"), stdin=subprocess.PIPE,    # this shell forks once, before the bomb does
                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         p.stdout.readline()
         status, goes_on = other.run(["true"]).returncode, p.poll() is None
