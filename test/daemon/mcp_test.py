@@ -214,7 +214,7 @@ def restart_kills_nothing(d):
             until("it answers", d.is_up)
             look = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": OUTPUT, "arguments": {"pid": pid}}}
             texts = [post(d, look, path="/mcp?sandbox=" + box).json["result"]["content"][0]["text"], d.must("GET", "/v1/sandboxes/%s/execs/%d" % (box, plain))["state"]]
-            check("%s: no background process of any front ends" % what, all(runs(d, box, word) for word in ("7801", "7802", "7803")) and texts == ["(no output yet)", "running"], texts)
+            check("%s: no background process of any front ends" % what, all(runs(d, box, word) for word in ("7801", "7802", "7803")) and texts == ["(no output yet)", "running"], texts, execs(d, box))
         kill = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": KILL, "arguments": {"pid": pid}}}
         check("and it can be killed", post(d, kill, path="/mcp?sandbox=" + box).json["result"]["content"][0]["text"] == "Process %s has been killed." % pid)
 

@@ -73,13 +73,6 @@ def ask(d, names, command="env", **more):
     return [got.get(name) for name in names], None
 
 
-def reload(d):
-    """SIGHUP: the host file is read again."""
-    ready = d.log_text().count("ready; ")
-    d.child.send_signal(signal.SIGHUP)
-    until("the daemon is ready again", lambda: d.log_text().count("ready; ") > ready)
-
-
 def run(host, *names, env=None, extra=()):
     with Workspace(manifest(more="env: {auth: {ref: ./SECRETS.md, state: {env: [%s]}}}\n" % ", ".join(names))) as ws:
         ws.write("SECRETS.md", INVENTORY)
@@ -109,7 +102,7 @@ def sources(d, host):
     env = {"T_OPENAI": "from-environment", "T_DB": "db-from-environment", "CREDENTIALS_DIRECTORY": credentials}
     for name, listed, wanted in rows:
         host.write(listed)
-        reload(d)
+        d.reload()
         check("the daemon binds a value from " + name, ask(d, ["OPENAI_API_KEY", "PGPASSWORD"]) == (wanted, None), ask(d, ["OPENAI_API_KEY", "PGPASSWORD"]))
         got = run(host, "OPENAI_API_KEY", "PGPASSWORD", env=env)
         check("carrel run binds a value from " + name, got[0] == wanted, got)
@@ -142,7 +135,7 @@ def broken(d, host):
     os.mkdir(os.path.join(host.folder, "nothing-of-it"), 0o700)
     for name, listed, word in rows:
         host.write(listed)
-        reload(d)
+        d.reload()
         value, e = ask(d, ["OPENAI_API_KEY"])
         text = json.dumps(e)
         check("the daemon refuses " + name, value is None and e["code"] == "sandbox_auth_unresolvable" and e.get("reason") == "not_found"
@@ -175,7 +168,7 @@ def access(d, host):
     script = host.put("marks", "#!/bin/sh\n: > %s\necho value\n" % mark, 0o700)
     denied = [("no grant names the owner", "FOR_BOB"), ("a grant asks for a role he lacks", "FOR_OPS"), ("access is empty", "FOR_NOBODY")]
     host.write([{"command": [script]}])
-    reload(d)
+    d.reload()
     events = watch(d)
     for why, name in denied:
         value, e = ask(d, [name])
@@ -194,7 +187,7 @@ def access(d, host):
     host.write([{"command": [script]}], actors={"operator://test": {"roles": ["ops"]}})
     check("carrel run binds where a role is granted", run(host, "FOR_OPS")[0] == ["value"], run(host, "FOR_OPS"))
     host.write([{"command": [script]}], secrets={"./SECRETS.md": {"file": host.inventory, "access": {"for-bob": [{"userId": "operator://test"}]}, "deny_bind": ["openai-api-key"]}})
-    reload(d)
+    d.reload()
     events = watch(d)
     value, e = ask(d, ["FOR_BOB"])
     check("what the host file says of access goes before what the inventory says", value == ["value"], value, e)
@@ -209,7 +202,7 @@ def access(d, host):
 def command_line(d, host):
     """`carrel events` says the same."""
     host.write()
-    reload(d)
+    d.reload()
     box = d.create(manifest=block("OPENAI_API_KEY"))
     watching = subprocess.Popen([CARREL, "events", "--state", d.state, "--json", box], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     lines = []
@@ -228,7 +221,7 @@ def strangers(d, host):
     """Another tenant of the same daemon: what is declared without access is the daemon's own user's."""
     host.write(actors={"tenant-a": {"roles": ["ops"]}})
     host.put("values", "openai-api-key=from-file\nfor-ops=ops-value\n", 0o600)
-    reload(d)
+    d.reload()
     head = {name: {"Authorization": "Bearer " + d.must("POST", "/v1/tokens", {"owner": name})["token"]} for name in ("tenant-a", "tenant-b")}
 
     def of(owner, name):
@@ -252,7 +245,7 @@ def strangers(d, host):
 def rotation(d, host):
     host.write()
     host.put("values", "openai-api-key=first\n", 0o600)
-    reload(d)
+    d.reload()
     box = d.create(manifest=block("OPENAI_API_KEY"))
     say = "printf %s \"$OPENAI_API_KEY\""
     first = d.exec(box, say)["stdout"]
@@ -281,13 +274,11 @@ def bad_reload(d, host):
     """A host file that cannot be read any more leaves the sources of before in force, also for a fetcher that is started again."""
     host.put("values", "openai-api-key=still\n", 0o600)
     host.write()
-    reload(d)
+    d.reload()
     host.put("host.json", "{", 0o644)
     d.child.send_signal(signal.SIGHUP)
     until("the reload is refused", lambda: "reload-failed" in d.log_text() or "json" in d.log_text().rsplit("ready; ", 1)[1])
-    ready = d.log_text().count("ready; ")
-    os.kill(next(pid for name, pid in d.children().items() if name.split()[-1] == "serve"), signal.SIGKILL)
-    until("all are started again", lambda: d.log_text().count("ready; ") > ready)
+    d.restart_parts(lambda: os.kill(next(pid for name, pid in d.children().items() if name.split()[-1] == "serve"), signal.SIGKILL))
     check("a host file that broke leaves the sources of before in force", ask(d, ["OPENAI_API_KEY"]) == (["still"], None), ask(d, ["OPENAI_API_KEY"]))
 
 
@@ -298,7 +289,7 @@ def patience(d, host):
     os.mkfifo(fifo)
     script = host.put("waits", "#!/bin/sh\necho $PPID >> %s\nexec cat %s\n" % (pids, fifo), 0o700)
     host.write([{"command": [script], "slugs": ["openai-api-key"], "timeout_ms": 60000}, {"file": host.put("more", "acme/db=at-once\nfor-bob=for bob\n")}])
-    reload(d)
+    d.reload()
     slow, quick = d.create(manifest=block("OPENAI_API_KEY")), d.create(manifest=block("PGPASSWORD"))
     answers = []
 
@@ -339,7 +330,7 @@ def patience(d, host):
 
 def side_doors(d, host):
     host.write([{"environment": {"openai-api-key": "T_OPENAI"}}], passthrough_allow=["T_OPENAI"])
-    reload(d)
+    d.reload()
     a = d.call("POST", "/v1/sandboxes", {"manifest": {"provider": "local", "config": {}, "env": {"passthrough": ["T_OPENAI"]}}})
     check("a variable that holds a secret is not passed through, whatever the host file allows", a.code == "sandbox_passthrough_denied", a)
     with Workspace(manifest(more="env: {passthrough: [T_OPENAI]}\n")) as ws:

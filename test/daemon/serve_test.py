@@ -25,12 +25,6 @@ class Daemon(AnyDaemon):
         super().__init__(*words, **more)
         states.append(self.state)
 
-    def start(self):
-        before = self.log_text().count("ready; ") if os.path.exists(self.log) else 0
-        super().start()
-        until("it says that it is ready", lambda: self.log_text().count("ready; ") > before)
-        return self
-
 
 PARTS = ("carrel-init spawner", "carrel-keeper", "carrel-door")
 ALONE = "carrel-gate"           # when it dies, it alone is started again

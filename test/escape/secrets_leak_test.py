@@ -328,9 +328,7 @@ def crashes(d, vault, folder):
         return {os.path.join(top, f) for top in places for f in os.listdir(top) if f.startswith("core")}
     before = cores()
     for word in ("serve", "carrel-door", "carrel-keeper"):      # the first is the fetcher
-        ready = d.log_text().count("ready; ")
-        crash(next(pid for name, pid in d.children().items() if name.split()[-1] == word))
-        until("the parts are there again", lambda: d.log_text().count("ready; ") > ready)
+        d.restart_parts(lambda: crash(next(pid for name, pid in d.children().items() if name.split()[-1] == word)))  # noqa: B023
     # What an ordinary user's process has in /proc belongs to root where its memory is closed. (The box blocks what would crash it.)
     def open_ones():
         return ["process %d (%s) may leave one" % (pid, open("/proc/%d/cmdline" % pid, encoding="utf-8").read()) for pid in [*processes_of(d.state), *d.children().values()]

@@ -67,13 +67,17 @@ class Daemon:
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
 
+    def times_ready(self):
+        """How often it has said that it is ready: once a start, and once each time that its parts were started again."""
+        return self.log_text().count("ready; ") if os.path.exists(self.log) else 0
+
     def start(self):
-        out = open(self.log, "ab")
+        before, out = self.times_ready(), open(self.log, "ab")
         self.child = subprocess.Popen([self.program, "serve", "--state", self.state, *self.words], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                                       env=dict(os.environ, **(self.env or {})))
         out.close()
         try:
-            until("carrel serve answers", lambda: self.child.poll() is not None or self.is_up())
+            until("carrel serve answers", lambda: self.child.poll() is not None or (self.is_up() and self.times_ready() > before))
         except AssertionError as e:
             raise AssertionError(str(e) + "\n" + self.log_text()) from None
         if self.child.poll() is not None:
@@ -89,6 +93,16 @@ class Daemon:
     def log_text(self):
         with open(self.log, encoding="utf-8", errors="replace") as f:
             return f.read()
+
+    def restart_parts(self, act):
+        """Does what makes the launcher start all parts again, and waits until it has."""
+        before = self.times_ready()
+        act()
+        until("its parts are started again", lambda: self.times_ready() > before)
+
+    def reload(self):
+        """SIGHUP: the host file is read again."""
+        self.restart_parts(lambda: self.child.send_signal(signal.SIGHUP))
 
     def stop(self, number=signal.SIGTERM):
         """Ends the daemon; its sandboxes live on."""
@@ -144,6 +158,9 @@ class Daemon:
             a = Answer(r.status, r.headers, r.read())
             self.note(path, a)
             return a
+        except http.client.RemoteDisconnected as e:
+            e.add_note("the daemon's log:\n" + "".join(self.log_text().splitlines(True)[-12:]))
+            raise
         finally:
             c.close()
 

@@ -3,6 +3,7 @@ import json
 import os
 import re
 import shutil
+import sys
 import tempfile
 
 from .job import Job
@@ -17,15 +18,23 @@ TEST_NAMES = re.compile(r"(_test\.(py|sh|mjs)|\.t)$")
 
 
 class Context:
-    """What a row may ask for: the length of this run, and a place for what has to be removed at its end."""
+    """What a row may ask for: the length of this run, and a place for what has to be removed at its end.
+
+    All programs of a run have their temporary files below one directory: what one that was killed left goes with it."""
 
     def __init__(self, length, cores):
         self.length, self.cores = length, cores
-        self.removed_at_end = []
+        self.scratch = tempfile.mkdtemp(prefix="ct.")
+        os.chmod(self.scratch, 0o1777)
+        os.environ["TMPDIR"] = self.scratch
 
     def close(self):
-        for path in self.removed_at_end:
-            shutil.rmtree(path, ignore_errors=True)
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as f:
+            left = [point for point in (line.split()[4] for line in f) if point.startswith(self.scratch + "/")]
+        if left:
+            print(f"tests: {left[0]} is still mounted, so {self.scratch} stays", file=sys.stderr)
+        else:
+            shutil.rmtree(self.scratch, ignore_errors=True)
 
 
 def build(folder):
@@ -85,8 +94,7 @@ def user_tree(stage, context):
     """A copy of the tree that belongs to an ordinary user; a user who is not root needs none."""
     if os.geteuid() != 0:
         return []
-    home = tempfile.mkdtemp(prefix="carrel-user.", dir=os.environ.get("TMPDIR", "/tmp"))
-    context.removed_at_end.append(home)
+    home = tempfile.mkdtemp(prefix="user.", dir=context.scratch)
     context.user_home = home
     return [Job(stage, stage, ["tools/user-tree", home, str(ORDINARY_UID)], is_tap=False)]
 
