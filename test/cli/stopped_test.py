@@ -3,6 +3,7 @@
 
 Rows of the threat list: C21 C22.
 """
+import contextlib
 import os
 import pty
 import signal
@@ -80,7 +81,8 @@ def leader(w, words):
     if job == 0:
         os.setpgid(0, 0)
         os.execv(CARREL, words)
-    os.setpgid(job, job)
+    with contextlib.suppress(PermissionError):      # it is its leader, and a program already
+        os.setpgid(job, job)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     until("the command runs, or carrel run is stopped", lambda: os.path.exists(os.path.join(w.path, "begun")) or state_of(job) == "T")
     until("its beginning is over", lambda: state_of(job) in "ST")
