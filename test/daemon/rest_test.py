@@ -161,7 +161,7 @@ def bytes_through(d, box):
     size = 2000000000 if DEEP else 100000000
     with socket.socket(socket.AF_UNIX) as s:
         s.connect(d.http)
-        body = json.dumps({"command": "head -c %d /dev/zero" % size, "background": True, "lossless": True}).encode()
+        body = json.dumps({"command": "echo begun; until [ -e /tmp/read ]; do sleep 0.01; done; head -c %d /dev/zero" % size, "background": True, "lossless": True}).encode()
         number = d.call("POST", path, json.loads(body)).json["exec"]
         s.sendall(b"GET %s/%d/output?stream=stdout&lossless=true HTTP/1.1\r\nHost: localhost\r\nAccept: application/octet-stream\r\nConnection: close\r\n\r\n" % (path.encode(), number))
         total, room, head = 0, bytearray(1 << 20), None
@@ -169,7 +169,9 @@ def bytes_through(d, box):
             n = s.recv_into(room)
             if not n:
                 break
-            head = head or bytes(room[:n])
+            if head is None:         # it is read from here on, and waits for its reader
+                head = bytes(room[:n])
+                d.must("PUT", "/v1/sandboxes/%s/files?path=/tmp/read" % box, b"")
             total += n
     check("%d MB of output, followed over a connection of its own, are all there" % (size // 1000000), head.startswith(b"HTTP/1.1 200") and total >= size, head[:200], total)
 

@@ -359,7 +359,8 @@ def few_descriptors(world):
 to, lot, answered = (address("raw.test"), 9000), [], 0
 first = socket.create_connection(to, 60); first.sendall(b"ping"); print(first.recv(10) == b"pong")
 for _ in range(25):
-    s = socket.create_connection(to, 60); s.sendall(b"ping"); lot.append(s)
+    try: s = socket.create_connection(to, 60); s.sendall(b"ping"); lot.append(s)
+    except ConnectionError: pass       # refused at once
 for s in lot[:3]: answered += s.recv(10) == b"pong"
 try: socket.create_connection((EVIL, 9000), 1).recv(1)
 except OSError: pass
