@@ -216,10 +216,11 @@ def drain(out, control, inward, wait=0.5):
 
 
 def wait_for(is_so):
+    """Whether it became so; asked once more than needed, a question that is a process of the box itself may answer otherwise."""
     end = time.monotonic() + NEVER
-    while not is_so() and time.monotonic() < end:
+    while not (answer := is_so()) and time.monotonic() < end:
         time.sleep(0.02)
-    return is_so()
+    return answer
 
 
 def need_program():
