@@ -23,7 +23,7 @@ struct call_secrets;
 struct call;
 
 enum { KEEPER_OWNER_LEN = 72, KEEPER_CALLS_MAX = 256, KEEPER_DOOR_CALLS_MAX = 8192, KEEPER_CONNECTIONS_MAX = 1024,
-       KEEPER_OTHERS_MAX = 128 /* connections of one user who is not the daemon's own */ };
+       KEEPER_OTHERS_MAX = 128 /* connections of one user who is not the daemon's own */, KEEPER_RESERVE = 8 << 20 };
 
 /* Who asks. */
 struct caller {
@@ -68,6 +68,7 @@ struct keeper {
         struct box *boxes;             /* with a sandbox or, those to be collected, without */
         struct watcher *watchers;
         struct pool *pool;             /* NULL: none */
+        void *reserve;                 /* memory that narrowing a list may use when there is no other; NULL: it is out */
         bool needs_sweep, is_stopping;
         uint64_t prepare_now;
         _Alignas(16) unsigned char in[WIRE_BODY_MAX];

@@ -232,6 +232,7 @@ set_up(struct keeper *k, const struct options *o, struct error *e)
         k->delete_after_ms = o->delete_after_ms;
         k->checkpoint.due_ms = k->accept_again.due_ms = LOOP_NEVER;
         (void)snprintf(k->owner, sizeof k->owner, "uid:%" PRIu32, k->uid);
+        k->reserve = malloc(KEEPER_RESERVE);           /* never touched: addresses, and no pages */
         if (sodium_init() < 0)
                 return fail(e, ERROR_INTERNAL, "the library of ciphers does not begin");
         if (read_boot_id(k->boot_id, e) < 0 || prepare_host_init(&k->host, e) < 0)

@@ -3,7 +3,7 @@
  *
  * Room: keeper (joining). Touches: the store, clock.
  * Theory: a list is changed by changing the manifest, which is judged again as a whole: there is one way to be permitted something. Stored before the gate is told,
- * and the caller is answered once the gate has taken it.
+ * and the caller is answered once the gate has taken it. Narrowing is how a leak is stopped, so it does not fail for want of memory: the keeper holds some back for it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -114,9 +114,27 @@ static const struct node config = { .kind = NODE_MAP, .key = "config" };
 static const struct node provider = { .kind = NODE_STRING, .key = "provider", .text = "local", .len = 5, .next = &config };
 static const struct node standard = { .kind = NODE_MAP, .first = &provider, .len = 2 };
 
-/* The manifest with the new list in its place, packed into the sandbox's memory. */
+/* Does the block list each of the wanted destinations now, word for word? */
+static bool
+is_narrower(const struct node *block, const struct node *wanted)
+{
+        const struct node *network = node_find(block, "network"), *list = network ? node_find(network, "egress") : NULL;
+
+        node_each(item, wanted->first) {
+                bool is_listed = false;
+
+                if (list && list->kind == NODE_LIST)
+                        node_each(had, list)
+                                is_listed = is_listed || (had->kind == NODE_STRING && had->len == item->len && memcmp(had->text, item->text, item->len) == 0);
+                if (!is_listed)
+                        return false;
+        }
+        return true;
+}
+
+/* The manifest with the new list in its place, packed into memory of its own: the caller frees it. `only_narrower`: else ERROR_NO_MEMORY. */
 static int
-write_manifest(struct sandbox *s, const struct record *r, struct store_bytes *ret, struct error *e)
+write_manifest(struct sandbox *s, const struct record *r, bool only_narrower, struct store_bytes *ret, struct error *e)
 {
         struct arena a;
         const struct node *root, *block;
@@ -128,14 +146,14 @@ write_manifest(struct sandbox *s, const struct record *r, struct store_bytes *re
         if (s->row.manifest.len == 0 || tree_unpack(&a, s->row.manifest.bytes, s->row.manifest.len, &limits_manifest, &root, e) == 0) {
                 block = node_find(root, "sandbox");
                 network = network_of(&a, r);
-                if (network)
+                if (network && (!only_narrower || is_narrower(block ? block : root, network)))
                         changed = replace(&a, block ? block : root, "network", network);
                 if (changed && block)
                         changed = replace(&a, root, "sandbox", changed);
                 (void)fail(e, ERROR_NO_MEMORY, "no memory for another list");
                 if (changed) {
                         size_t len = tree_pack_len(changed);
-                        void *bytes = arena_alloc(&s->memory, len);
+                        void *bytes = malloc(len);
 
                         if (bytes) {
                                 tree_pack(changed, bytes);
@@ -194,7 +212,7 @@ check_ports(const struct sandbox *s, const struct spec *now, const struct spec *
         return s->box->is_routed ? check_stock(s, wanted, e) : check_low(s, now, wanted, e);
 }
 
-/* Judged as if it were created now, by whoever owns it. What it had was judged, or nobody knows which ports are its: then none below 1024 that everybody has not. */
+/* Judged as if it were created now, by whoever owns it; takes the manifest when it becomes the sandbox's. What it had was judged, or nobody knows which ports are its: then none below 1024 that everybody has not. */
 static int
 judge(struct sandbox *s, const struct store_bytes *manifest, struct error *e)
 {
@@ -222,6 +240,7 @@ judge(struct sandbox *s, const struct store_bytes *manifest, struct error *e)
                 s->row.manifest = old_manifest;
                 return -1;
         }
+        free((void *)(uintptr_t)old_manifest.bytes);
         if (old) {
                 prepared_fini(old);
                 free(old);
@@ -230,14 +249,47 @@ judge(struct sandbox *s, const struct store_bytes *manifest, struct error *e)
         return 0;
 }
 
+/* The sandbox's manifest becomes one with the new list. 1: it changed; 0: it was so already; -1. */
+static int
+change(struct sandbox *s, const struct record *r, bool only_narrower, struct error *e)
+{
+        struct store_bytes manifest;
+        int result = 0;
+
+        if (write_manifest(s, r, only_narrower, &manifest, e) < 0)
+                return -1;
+        if (manifest.len != s->row.manifest.len || memcmp(manifest.bytes, s->row.manifest.bytes, manifest.len) != 0)
+                result = judge(s, &manifest, e) < 0 ? -1 : 1;
+        if (result <= 0)
+                free((void *)(uintptr_t)manifest.bytes);
+        return result;
+}
+
+/* The same; a list that only takes away has the keeper's reserve as well. */
+static int
+change_or_narrow(struct sandbox *s, const struct record *r, struct error *e)
+{
+        struct keeper *k = s->keeper;
+        int result = change(s, r, false, e);
+
+        if (result < 0 && e->code == ERROR_NO_MEMORY && k->reserve) {
+                free(k->reserve);
+                k->reserve = NULL;
+                result = change(s, r, true, e);
+        }
+        if (!k->reserve)
+                k->reserve = malloc(KEEPER_RESERVE);
+        return result;
+}
+
 enum call_state
 op_network(struct call *c, struct error *e)
 {
         struct sandbox *s = registry_of_call(c, e);
-        struct store_bytes manifest;
         struct record_writer w;
         struct error refused;
         bool is_judged;
+        int changed;
 
         if (!s)
                 return CALL_FAILED;
@@ -250,11 +302,10 @@ op_network(struct call *c, struct error *e)
         is_judged = sandbox_judge(s, e) == 0;          /* what was listed once may not be permitted any more: only the new list counts */
         if (!is_judged)
                 refused = *e;
-        if (write_manifest(s, &c->record, &manifest, e) < 0)
+        changed = change_or_narrow(s, &c->record, e);
+        if (changed < 0)
                 return CALL_FAILED;
-        if (manifest.len != s->row.manifest.len || memcmp(manifest.bytes, s->row.manifest.bytes, manifest.len) != 0) {
-                if (judge(s, &manifest, e) < 0)
-                        return CALL_FAILED;
+        if (changed > 0) {
                 if (s->box && s->box->is_ready)
                         wall_box_changed(s->box);
                 watch_tell(s, "network-changed", NULL);

@@ -87,6 +87,18 @@ copy_bytes(struct sandbox *s, struct store_bytes from)
         return (struct store_bytes){ copy, from.len };
 }
 
+/* A manifest changes as long as the sandbox lives (op_wall.c): each has memory of its own, which goes with it. */
+static struct store_bytes
+copy_manifest(struct store_bytes from)
+{
+        void *copy = from.len > 0 ? malloc(from.len) : NULL;
+
+        if (!copy)
+                return (struct store_bytes){ NULL, 0 };
+        memcpy(copy, from.bytes, from.len);
+        return (struct store_bytes){ copy, from.len };
+}
+
 static void
 copy_row(struct sandbox *s, const struct store_sandbox *row)
 {
@@ -103,7 +115,7 @@ copy_row(struct sandbox *s, const struct store_sandbox *row)
         s->row.key = sandbox_text(s, row->key);
         s->row.cwd = sandbox_text(s, row->cwd);
         s->row.boot_id = s->keeper->boot_id;
-        s->row.manifest = copy_bytes(s, row->manifest);
+        s->row.manifest = copy_manifest(row->manifest);
         s->row.env = copy_bytes(s, row->env);
         s->row.ports = copy_bytes(s, row->ports);
         s->row.digest = copy_bytes(s, row->digest);
@@ -121,6 +133,14 @@ append(struct keeper *k, struct sandbox *s)
                 k->first = s;
         k->last = s;
         k->sandbox_count++;
+}
+
+static void
+end(struct sandbox *s)
+{
+        free((void *)(uintptr_t)s->row.manifest.bytes);
+        arena_fini(&s->memory);
+        free(s);
 }
 
 struct sandbox *
@@ -142,9 +162,8 @@ registry_add(struct keeper *k, const struct store_sandbox *row, struct error *e)
         calls_init(&s->stopping);
         copy_row(s, row);
         s->active_ms = loop_now_ms();
-        if (arena_is_full(&s->memory)) {
-                arena_fini(&s->memory);
-                free(s);
+        if (arena_is_full(&s->memory) || s->row.manifest.len != row->manifest.len) {
+                end(s);
                 (void)fail(e, ERROR_NO_MEMORY, "no memory for a sandbox");
                 return NULL;
         }
@@ -172,13 +191,6 @@ let_go(struct sandbox *s)
         }
         arena_fini(&s->tree_memory);
         s->prepared = NULL;
-}
-
-static void
-end(struct sandbox *s)
-{
-        arena_fini(&s->memory);
-        free(s);
 }
 
 void

@@ -18,6 +18,7 @@
 #include "keeper/secret.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +40,7 @@ sandbox_status(const struct sandbox *s)
         return s->state == SANDBOX_STARTING && s->is_attached ? "running" : names[s->state];
 }
 
-enum { READS_MAX = 64 };
+enum { READS_MAX = 64, KEEPING_LEN = 4096 + 8 };
 
 static struct prepare_request
 request_of(const struct sandbox *s)
@@ -58,11 +59,15 @@ sandbox_judge(struct sandbox *s, struct error *e)
         if (s->prepared)
                 return 0;
         arena_init(&s->tree_memory, LIMITS_TREE_MEMORY);
-        if (s->row.manifest.len > 0 && tree_unpack(&s->tree_memory, s->row.manifest.bytes, s->row.manifest.len, &limits_manifest, &tree, e) < 0)
+        if (s->row.manifest.len > 0 && tree_unpack(&s->tree_memory, s->row.manifest.bytes, s->row.manifest.len, &limits_manifest, &tree, e) < 0) {
+                arena_fini(&s->tree_memory);
                 return -1;
+        }
         p = malloc(sizeof *p);
-        if (!p)
+        if (!p) {
+                arena_fini(&s->tree_memory);
                 return fail(e, ERROR_NO_MEMORY, "no memory for a judgment");
+        }
         prepared_init(p);
         if (prepare_judge(&s->keeper->host, &request, tree, p, e) < 0) {
                 secret_tell_refused(s, e);
@@ -85,14 +90,15 @@ sandbox_plan(struct sandbox *s, struct error *e)
         struct prepare_request request = request_of(s);
         const char *reads[READS_MAX];
         const char *at = s->row.reads.bytes, *end = at ? at + s->row.reads.len : NULL;
+        char keeping[KEEPING_LEN];
 
         while (at && at < end && request.read_count < READS_MAX) {
                 reads[request.read_count++] = at;
                 at += strlen(at) + 1;
         }
         request.reads = reads;
-        if (s->keeper->host.state)
-                request.keeping = arena_format(&s->memory, "%s/kept", s->keeper->host.state);
+        if (s->keeper->host.state && snprintf(keeping, sizeof keeping, "%s/kept", s->keeper->host.state) < (int)sizeof keeping)
+                request.keeping = keeping;
         return prepare_plan(&s->keeper->host, &request, s->prepared, e);
 }
 
@@ -107,7 +113,8 @@ sandbox_start(struct sandbox *s, struct error *e)
         }
         s->state = SANDBOX_STARTING;
         s->is_attached = false;
-        s->row.cwd = sandbox_text(s, s->prepared->cwd);
+        if (!s->row.cwd || strcmp(s->row.cwd, s->prepared->cwd) != 0)          /* a start that fails is tried again and again */
+                s->row.cwd = sandbox_text(s, s->prepared->cwd);
         s->row.cpu = (uint32_t)s->prepared->cpu;
         s->row.is_writable = s->prepared->sources->writable_count > 0;
         return 0;

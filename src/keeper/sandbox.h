@@ -30,7 +30,7 @@ struct sandbox {
         struct sandbox *next, *prev;
         enum sandbox_state state;
         char id[SANDBOX_ID_LEN];
-        struct store_sandbox row;      /* what the store knows; its pointers are owned by `memory` or are the next two */
+        struct store_sandbox row;      /* what the store knows; its pointers are owned by `memory`, its manifest is a block of its own (malloc) */
         struct arena memory;
         char *cause;
         struct prepared *prepared;     /* judged; NULL until it is needed */
@@ -70,7 +70,7 @@ void registry_remove_rows(struct keeper *k);
 /* Reads everything back at the start. A row that cannot be understood fails its sandbox alone. */
 int registry_load(struct keeper *k, struct error *e);
 
-/* Copies text or bytes for a row. */
+/* Copies text for a row; what it copies is given back with the sandbox, so not for what changes again and again. */
 const char *sandbox_text(struct sandbox *s, const char *text);
 
 bool sandbox_belongs(const struct sandbox *s, const struct caller *who);
