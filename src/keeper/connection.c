@@ -149,7 +149,7 @@ on_words(struct peer *p, uint32_t events)
         struct connection *c = (struct connection *)p;
         struct wire_message m;
 
-        for (int i = 0; i < PEER_BURST && !c->is_condemned; i++) {
+        for (int i = 0; i < PEER_BURST && !c->is_condemned && !peer_is_full(p); i++) {
                 int result = wire_receive(p->fd, 0, &m, c->keeper->in, sizeof c->keeper->in);
 
                 if (result == -EAGAIN)
@@ -168,6 +168,15 @@ on_words(struct peer *p, uint32_t events)
         }
         if (p->is_broken)
                 condemn(c);
+        else if (peer_is_full(p))
+                peer_hear(p, false);                   /* answers wait: who asked reads them first */
+}
+
+static void
+on_drained(struct peer *p)
+{
+        peer_hear(p, true);
+        parts_turn((struct connection *)p);
 }
 
 /* -- coming and going --------------------------------------------------------------------------------------------------- */
@@ -187,6 +196,8 @@ connection_new(struct keeper *k, int take_fd)
                 free(c);
                 return NULL;
         }
+        c->peer.drained = on_drained;
+        calls_init(&c->listing);
         c->next = k->connections;
         k->connections = c;
         k->connection_count++;
@@ -234,8 +245,10 @@ accept_one(struct keeper *k, int take_fd)
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || !caller_of_uid(k, peer.uid, &caller) || !has_room(k, &caller))
                 return;
         c = connection_new(k, fd_take(&fd));
-        if (c)
-                c->caller = caller;
+        if (!c)
+                return;
+        c->caller = caller;
+        c->peer.is_private = true;
 }
 
 static void
@@ -287,6 +300,7 @@ connection_free(struct connection *c)
         watch_forget(k, c, NULL);
         port_wait_forget(k, c, NULL);
         port_use_end(c, NULL);
+        parts_forget(c);
         for (struct call *call = c->calls; call; call = call->next_of_connection) {
                 call->connection = NULL;
                 call->is_cancelled = true;

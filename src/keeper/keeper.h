@@ -32,6 +32,8 @@ struct caller {
         bool is_admin, is_read_only;
 };
 
+struct calls { struct call *first, **last; };  /* in order; calls_add(), calls_take() */
+
 struct connection {
         struct peer peer;              /* first */
         struct keeper *keeper;
@@ -40,6 +42,7 @@ struct connection {
         struct caller caller;          /* of the peer; a door's calls say who asks */
         struct call *calls;            /* those that wait for something */
         unsigned call_count;
+        struct calls listing;          /* those that wait to answer another part of a list */
 };
 
 struct keeper {
@@ -63,6 +66,7 @@ struct keeper {
         unsigned connection_count;
         struct sandbox *first, *last;  /* oldest first */
         size_t sandbox_count;
+        uint64_t last_sandbox;         /* its number */
         struct sandbox *buried;        /* ended, and their rows could not be removed yet */
         unsigned damaged_count;        /* rows that were not what was written, at the start */
         struct box *boxes;             /* with a sandbox or, those to be collected, without */
@@ -91,6 +95,8 @@ struct call {
         bool is_cancelled;
         bool has_listing;              /* a box told its execs for this call: it begins anew and does not ask again */
         char made[17];                 /* the sandbox that an earlier beginning of this call made */
+        bool has_turn;                 /* to answer a part of a list (parts.c); */
+        uint64_t cursor;               /* and the number of the last item that was answered */
         unsigned ports_looked;         /* of an exec that waits for a port: how many were looked at before it was begun, */
         uint64_t ports_open;           /* and which of them listened, a bit each */
         struct caller caller;
@@ -118,6 +124,23 @@ void reply_error(struct call *c, const struct error *e);
 
 /* An event for the caller of `c` (WIRE_EVENT), written like a reply. */
 void reply_event(struct connection *connection, uint32_t serial, struct record_writer *w);
+
+/* -- answers in parts (parts.c): lists of any length ----------------------------------------------------------------- */
+
+typedef void parts_write(struct record_writer *w, const void *of, const void *item);
+
+/* false: it is not this call's turn yet; CALL_WAITS, and it begins anew. */
+bool parts_begin(struct call *c, struct record_writer *w);
+
+/*
+ * One item more, of a number above c->cursor. false: the part was full without it and was sent; CALL_WAITS, and the call begins anew with the first item above c->cursor.
+ * The last part is the operation's to send.
+ */
+bool parts_add(struct call *c, struct record_writer *w, parts_write *write, const void *of, const void *item, uint64_t number);
+
+/* The connection takes more: those that stand in line, a part each. Ends them all. */
+void parts_turn(struct connection *connection);
+void parts_forget(struct connection *connection);
 
 /* -- connections ---------------------------------------------------------------------------------------------------- */
 

@@ -26,7 +26,7 @@
 #include "text/tree.h"
 #include "wire/channel.h"
 
-enum { LIST_PART = 128 * 1024, ARGV_MAX = 4096, SCRATCH_MAX = 4 << 20, SCRATCH_FIRST = 16 * 1024 };
+enum { ARGV_MAX = 4096, SCRATCH_MAX = 4 << 20, SCRATCH_FIRST = 16 * 1024 };
 
 /* One call is served at a time: what most of them need is here, and asked of nobody. Zeroed again after each, for it may have held secrets. */
 static _Alignas(16) unsigned char scratch_bytes[SCRATCH_FIRST];
@@ -483,6 +483,12 @@ op_exec(struct call *c, struct error *e)
 
 /* -- the others ----------------------------------------------------------------------------------------------------------------------- */
 
+static void
+write_listed(struct record_writer *w, const void *of, const void *item)
+{
+        answer_exec(w, of, item);
+}
+
 enum call_state
 op_exec_list(struct call *c, struct error *e)
 {
@@ -493,17 +499,13 @@ op_exec_list(struct call *c, struct error *e)
                 return CALL_FAILED;
         if (box_need_greeting(s, c) == CALL_WAITS || (s->box && box_need_listing(s->box, c) == CALL_WAITS))
                 return CALL_WAITS;
-        w = reply_begin(c);
+        if (!parts_begin(c, &w))
+                return CALL_WAITS;
         for (size_t i = 0; s->box && i < s->box->exec_count; i++) {
-                size_t mark;
+                const struct wire_box_listed *l = &s->box->execs[i];
 
-                if (w.len > LIST_PART) {
-                        reply_send(c, &w, REPLY_MORE, -1);
-                        w = reply_begin(c);
-                }
-                mark = record_open(&w, FIELD_ITEMS);
-                answer_exec(&w, s, &s->box->execs[i]);
-                record_close(&w, mark);
+                if (l->exec > c->cursor && !parts_add(c, &w, write_listed, s, l, l->exec))
+                        return CALL_WAITS;
         }
         reply_send(c, &w, 0, -1);
         return CALL_DONE;

@@ -41,27 +41,44 @@ op_token_create(struct call *c, struct error *e)
         return CALL_DONE;
 }
 
-static int
-list_token(void *context, const struct store_token *token)
+static void
+write_token(struct record_writer *w, const void *of, const void *item)
 {
-        struct record_writer *w = context;
-        size_t mark = record_open(w, FIELD_ITEMS);
+        const struct store_token *token = item;
 
+        (void)of;
         record_text(w, FIELD_ID, token->id);
         record_text(w, FIELD_OWNER, token->owner);
         record_text(w, FIELD_SCOPE, token->scope);
         record_uint(w, FIELD_CREATED_AT, token->created_ms);
-        record_close(w, mark);
-        return 0;
+}
+
+struct token_list { struct call *call; struct record_writer w; uint64_t number; bool waits; };
+
+static int
+list_token(void *context, const struct store_token *token)
+{
+        struct token_list *l = context;
+
+        l->number++;                                   /* one that is revoked between two parts can hide one that comes after it */
+        if (l->number > l->call->cursor && !l->waits)
+                l->waits = !parts_add(l->call, &l->w, write_token, NULL, token, l->number);
+        return l->waits;
 }
 
 enum call_state
 op_token_list(struct call *c, struct error *e)
 {
-        struct record_writer w = reply_begin(c);
+        struct token_list list = { .call = c };
+        struct record_writer w;
 
-        if (store_token_each(c->keeper->store, list_token, &w, e) < 0)
+        if (!parts_begin(c, &list.w))
+                return CALL_WAITS;
+        if (store_token_each(c->keeper->store, list_token, &list, e) < 0 && !list.waits)
                 return CALL_FAILED;
+        if (list.waits)
+                return CALL_WAITS;
+        w = list.w;
         reply_send(c, &w, 0, -1);
         return CALL_DONE;
 }

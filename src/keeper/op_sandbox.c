@@ -11,7 +11,7 @@
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
 
-enum { LIST_PART = 128 * 1024, URL_LEN = 512 };
+enum { URL_LEN = 512 };
 
 static enum call_state
 answer(struct call *c, const struct sandbox *s)
@@ -31,24 +31,24 @@ op_get(struct call *c, struct error *e)
         return s ? answer(c, s) : CALL_FAILED;
 }
 
+static void
+write_sandbox(struct record_writer *w, const void *of, const void *item)
+{
+        (void)of;
+        answer_sandbox(w, item);
+}
+
 enum call_state
 op_list(struct call *c, struct error *e)
 {
-        struct record_writer w = reply_begin(c);
+        struct record_writer w;
 
-        for (const struct sandbox *s = c->keeper->first; s; s = s->next) {
-                size_t mark;
-
-                if (!sandbox_belongs(s, &c->caller))
-                        continue;
-                if (w.len > LIST_PART) {               /* one sandbox is shorter than the rest of the buffer, but for metadata: it has a bound */
-                        reply_send(c, &w, REPLY_MORE, -1);
-                        w = reply_begin(c);
-                }
-                mark = record_open(&w, FIELD_ITEMS);
-                answer_sandbox(&w, s);
-                record_close(&w, mark);
-        }
+        (void)e;
+        if (!parts_begin(c, &w))
+                return CALL_WAITS;
+        for (const struct sandbox *s = c->keeper->first; s; s = s->next)
+                if (s->number > c->cursor && sandbox_belongs(s, &c->caller) && !parts_add(c, &w, write_sandbox, NULL, s, s->number))
+                        return CALL_WAITS;
         reply_send(c, &w, 0, -1);
         return CALL_DONE;
 }

@@ -27,6 +27,16 @@ answer_moment(struct record_writer *w, uint64_t at_ms)
                 record_uint(w, FIELD_AT, wall - (now - at_ms));
 }
 
+static void
+write_denial(struct record_writer *w, const void *of, const void *item)
+{
+        const struct wire_box_denied *denied = item;
+
+        (void)of;
+        answer_moment(w, denied->d.at_ms);
+        answer_denied(w, denied);
+}
+
 enum call_state
 op_denials(struct call *c, struct error *e)
 {
@@ -35,13 +45,13 @@ op_denials(struct call *c, struct error *e)
 
         if (!s)
                 return CALL_FAILED;
-        w = reply_begin(c);
+        if (!parts_begin(c, &w))
+                return CALL_WAITS;
         for (size_t i = 0; s->box && i < s->box->denial_count; i++) {
-                size_t mark = record_open(&w, FIELD_ITEMS);
+                const struct wire_box_denied *denied = &s->box->denials[i];
 
-                answer_moment(&w, s->box->denials[i].d.at_ms);
-                answer_denied(&w, &s->box->denials[i]);
-                record_close(&w, mark);
+                if (denied->number > c->cursor && !parts_add(c, &w, write_denial, NULL, denied, denied->number))
+                        return CALL_WAITS;
         }
         reply_send(c, &w, 0, -1);
         return CALL_DONE;

@@ -2,7 +2,8 @@
  * keeper/peer.c - sending without waiting.
  *
  * Room: keeper (joining). Touches: fd, mem.
- * Theory: order is kept, so once one message waits all wait behind it. Who does not read is let go of at a bound; nobody else notices.
+ * Theory: order is kept, so once one message waits all wait behind it. What may wait is bounded by who produces it (peer.h, Q1); only a caller who does not read, and
+ * with whom nobody shares the link, is let go of at a bound.
  */
 #include "keeper/peer.h"
 
@@ -67,7 +68,23 @@ flush(struct peer *p)
                         p->is_broken = true;
                 drop_first(p);
         }
-        (void)loop_watch_change(&p->watch, EPOLLIN);
+}
+
+static void
+watch_for(struct peer *p)
+{
+        (void)loop_watch_change(&p->watch, (p->is_deaf ? 0u : (uint32_t)EPOLLIN) | (p->first || p->wants_turn ? (uint32_t)EPOLLOUT : 0u));
+}
+
+/* Whatever it produces now may be queued, and then it is called again. */
+static void
+give_turn(struct peer *p)
+{
+        if (p->first || p->is_broken)
+                return;
+        p->wants_turn = false;
+        if (p->drained)
+                p->drained(p);
 }
 
 static void
@@ -75,8 +92,12 @@ on_events(struct loop_watch *w, uint32_t events)
 {
         struct peer *p = (struct peer *)w;
 
-        if ((events & EPOLLOUT) != 0)
+        if ((events & EPOLLOUT) != 0) {
                 flush(p);
+                give_turn(p);
+                if (p->fd >= 0)
+                        watch_for(p);
+        }
         if (p->is_broken || (events & ~(uint32_t)EPOLLOUT) != 0)
                 p->ready(p, events);
 }
@@ -113,7 +134,8 @@ static int
 enqueue(struct peer *p, uint16_t kind, const void *body, size_t len, const int *fds, size_t fd_count)
 {
         size_t at = (sizeof(struct peer_message) + len + sizeof(int) - 1) / sizeof(int) * sizeof(int);
-        struct peer_message *m = p->bytes + len <= PEER_QUEUE_BYTES && p->count < PEER_QUEUE_COUNT ? malloc(at + fd_count * sizeof(int)) : NULL;
+        bool has_room = !p->is_private || (p->bytes + len <= PEER_QUEUE_BYTES && p->count < PEER_QUEUE_COUNT);
+        struct peer_message *m = has_room ? malloc(at + fd_count * sizeof(int)) : NULL;
 
         if (!m) {
                 p->is_broken = true;
@@ -129,8 +151,38 @@ enqueue(struct peer *p, uint16_t kind, const void *body, size_t len, const int *
         p->last = &m->next;
         p->bytes += len;
         p->count++;
-        (void)loop_watch_change(&p->watch, EPOLLIN | EPOLLOUT);
+        watch_for(p);
         return 0;
+}
+
+bool
+peer_is_full(const struct peer *p)
+{
+        return p->bytes >= PEER_FULL_BYTES || p->count >= PEER_FULL_COUNT;
+}
+
+bool
+peer_is_idle(const struct peer *p)
+{
+        return !p->first && !p->is_broken;
+}
+
+void
+peer_hear(struct peer *p, bool hears)
+{
+        if (p->is_deaf == !hears || p->fd < 0)
+                return;
+        p->is_deaf = !hears;
+        watch_for(p);
+}
+
+void
+peer_want(struct peer *p)
+{
+        if (p->wants_turn || p->fd < 0)
+                return;
+        p->wants_turn = true;
+        watch_for(p);
 }
 
 int

@@ -77,11 +77,71 @@ who_does_not_read_is_let_go_of_at_a_bound(void **state)
         int sent = 0;
 
         begin(&r);
+        r.peer.is_private = true;
         while (peer_send(&r.peer, WIRE_CALL, big, sizeof big, NULL, 0) == 0)
                 sent++;
         assert_true(r.peer.is_broken);
         assert_true(r.peer.bytes <= PEER_QUEUE_BYTES && sent >= PEER_QUEUE_BYTES / (int)sizeof big);
         assert_int_equal(peer_send(&r.peer, WIRE_CALL, big, 1, NULL, 0), -1);
+        finish(&r);
+}
+
+static int drained;
+
+static void
+on_drained(struct peer *p)
+{
+        assert_true(peer_is_idle(p));
+        drained++;
+}
+
+/* Q1 */
+static void
+a_shared_link_is_full_and_lives(void **state)
+{
+        static const char big[64 * 1024];
+        static _Alignas(8) char got[sizeof big];
+        struct wire_message m;
+        struct rig r;
+        int sent = 0, count = 0;
+
+        begin(&r);
+        drained = 0;
+        r.peer.drained = on_drained;
+        for (; r.peer.bytes <= 2 * PEER_QUEUE_BYTES; sent++)
+                assert_int_equal(peer_send(&r.peer, WIRE_CALL, big, sizeof big, NULL, 0), 0);
+        assert_true(peer_is_full(&r.peer) && !peer_is_idle(&r.peer) && !r.peer.is_broken);
+        peer_hear(&r.peer, false);
+        assert_int_equal(wire_send(r.other, WIRE_CALL, NULL, 0, NULL, 0), 0);
+        for (; count < sent; loop_turn(r.loop)) {
+                assert_int_equal(heard, 0);
+                while (wire_receive(r.other, 0, &m, got, sizeof got) > 0)
+                        count++;
+        }
+        assert_int_equal(drained, 1);
+        assert_true(!peer_is_full(&r.peer) && peer_is_idle(&r.peer));
+        peer_hear(&r.peer, true);
+        loop_turn(r.loop);
+        assert_int_equal(heard, 1);
+        finish(&r);
+}
+
+/* Also where nothing waits; and once. */
+static void
+a_turn_that_is_wanted_comes_from_the_loop(void **state)
+{
+        struct rig r;
+
+        begin(&r);
+        drained = 0;
+        r.peer.drained = on_drained;
+        peer_want(&r.peer);
+        assert_int_equal(drained, 0);
+        loop_turn(r.loop);
+        assert_int_equal(drained, 1);
+        (void)shutdown(r.other, SHUT_RDWR);
+        loop_turn(r.loop);
+        assert_int_equal(drained, 1);
         finish(&r);
 }
 
@@ -125,7 +185,9 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_does_not_fit_waits_and_keeps_its_order), cmocka_unit_test(who_does_not_read_is_let_go_of_at_a_bound),
-                cmocka_unit_test(descriptors_are_taken_whatever_becomes_of_them), cmocka_unit_test(the_other_sides_end_is_heard),
+                cmocka_unit_test(descriptors_are_taken_whatever_becomes_of_them),
+                cmocka_unit_test(a_shared_link_is_full_and_lives), cmocka_unit_test(a_turn_that_is_wanted_comes_from_the_loop),
+                cmocka_unit_test(the_other_sides_end_is_heard),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,6 +82,7 @@ move_last(struct sandbox *s)
         s->next = NULL;
         k->last->next = s;
         k->last = s;
+        s->number = ++k->last_sandbox;
 }
 
 int

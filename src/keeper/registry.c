@@ -132,6 +132,7 @@ append(struct keeper *k, struct sandbox *s)
         else
                 k->first = s;
         k->last = s;
+        s->number = ++k->last_sandbox;
         k->sandbox_count++;
 }
 

@@ -21,13 +21,12 @@ struct task {
         char name[BOX_KEY_LEN];
 };
 
-struct calls { struct call *first, **last; };  /* in order; calls_add(), calls_take() */
-
 struct sandbox {
         struct loop_timer life;        /* first: the deadline, or the scheduled deletion */
         struct loop_timer idle;
         struct keeper *keeper;
         struct sandbox *next, *prev;
+        uint64_t number;               /* grows from one to the next */
         enum sandbox_state state;
         char id[SANDBOX_ID_LEN];
         struct store_sandbox row;      /* what the store knows; its pointers are owned by `memory`, its manifest is a block of its own (malloc) */

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""crowd_links_test - a link that is shared never ends because its queue is full (src/keeper/peer.h, Q1): lists of any length, by any number of callers at once.
+
+One tenant asks for more than the keeper's queue may hold; a foreground command of another owner goes on, and keeper and door are the same processes after each row.
+The same by a payload's refused questions is in test/network/crowd_events_test.py.
+"""
+import http.client
+import os
+import sys
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import DEEP, PATIENCE, check, end, report, until
+from daemon_rig import Daemon
+
+LARGE = {"x": "m" * 65000}              # metadata: the most is 65,536 bytes
+WAIT = 10 * PATIENCE                    # of a list beside others: each goes on, none has a time
+
+
+class Tenant:
+    def __init__(self, d, name):
+        self.d = d
+        self.all = {"Authorization": "Bearer " + d.must("POST", "/v1/tokens", {"owner": name})["token"]}
+        self.read = {"Authorization": "Bearer " + d.must("POST", "/v1/tokens", {"owner": name, "scope": "read"})["token"]}
+
+    def create(self, **fields):
+        return self.d.must("POST", "/v1/sandboxes", fields, headers=self.all)["id"]
+
+    def get(self, path):
+        try:
+            return self.d.call("GET", path, headers=self.all, timeout=WAIT)
+        except (OSError, http.client.HTTPException) as e:
+            return e
+
+    def clear(self, ids):
+        for box in ids:
+            self.d.must("DELETE", "/v1/sandboxes/" + box, headers=self.all)
+
+
+class Victim:
+    """A foreground command of the daemon's own user: it ends, well, when it is let."""
+
+    def __init__(self, d):
+        self.d, self.box, self.answer = d, d.create(start=True), None
+        self.before = d.children()
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+        until("the command runs", lambda: any(x["state"] == "running" for x in d.must("GET", "/v1/sandboxes/%s/execs" % self.box)["items"]))
+
+    def run(self):
+        try:
+            self.answer = self.d.exec(self.box, "while [ ! -e /tmp/go ]; do sleep 0.05; done; echo well", timeout=WAIT)
+        except (OSError, AssertionError) as e:
+            self.answer = {"stdout": repr(e)}
+
+    def ends_well(self):
+        """Lets it end. What was wrong, or nothing."""
+        try:
+            self.d.exec(self.box, ["touch", "/tmp/go"])
+            self.thread.join()
+            after = self.d.children()
+            self.d.call("DELETE", "/v1/sandboxes/" + self.box)
+        except (OSError, AssertionError) as e:
+            self.thread.join()
+            return "%r; the command: %r" % (e, self.answer)
+        if after != self.before:
+            return "other processes: %r, then %r" % (self.before, after)
+        return "" if self.answer.get("stdout") == "well\n" else repr(self.answer)[:300]
+
+
+def at_once(count, do):
+    """`do` in so many threads, begun together: what each gave."""
+    found, gate = [None] * count, threading.Barrier(count)
+
+    def one(i):
+        gate.wait()
+        found[i] = do()
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(count)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    return found
+
+
+def is_list_of(answer, ids):
+    return getattr(answer, "status", None) == 200 and [item["id"] for item in answer.json["items"]] == ids
+
+
+def one_long_list(d, mallory):
+    victim = Victim(d)
+    ids = [mallory.create(metadata=LARGE) for _ in range(200)]
+    answer = d.call("GET", "/v1/sandboxes", headers=mallory.read, timeout=WAIT)
+    check("200 sandboxes of 65,000 bytes of metadata are listed for a token of scope read", is_list_of(answer, ids), repr(answer)[:200])
+    check("each with all of its metadata", answer.status == 200 and all(i["metadata"] == LARGE for i in answer.json["items"]))
+    report("and a foreground command of another owner ends well", victim.ends_well())
+    mallory.clear(ids)
+
+
+def many_at_once(d, mallory):
+    ids = [mallory.create(metadata=LARGE) for _ in range(12)]
+    victim = Victim(d)
+    answers = at_once(40, lambda: mallory.get("/v1/sandboxes"))
+    check("12 such sandboxes are listed 40 times at once", all(is_list_of(a, ids) for a in answers), repr([a for a in answers if not is_list_of(a, ids)][:1])[:200])
+    report("beside a foreground command", victim.ends_well())
+    mallory.clear(ids)
+
+
+def while_it_changes(d, mallory):
+    ids, stop = [mallory.create(metadata=LARGE) for _ in range(12)], threading.Event()
+
+    def churn():
+        try:
+            while not stop.is_set():
+                mallory.clear([mallory.create(metadata=LARGE)])
+        except (AssertionError, OSError):
+            pass                           # the lists below say what is wrong
+    thread = threading.Thread(target=churn)
+    thread.start()
+    answers = at_once(8, lambda: mallory.get("/v1/sandboxes"))
+    stop.set()
+    thread.join()
+    seen = [[i["id"] for i in a.json["items"]] if getattr(a, "status", 0) == 200 else [] for a in answers]
+    check("what is there all the while is listed once, while others come and go", all([x for x in s if x in ids] == ids and len(s) == len(set(s)) for s in seen), repr(seen)[:200])
+    mallory.clear(ids)
+
+
+def hardly_fits(d, mallory):
+    """Two fill a part, and the third is longer than what is left of the message."""
+    manifest = {"schema": "sandbox/v1", "id": "@test/box", "version": "1.0.0", "provider": "local", "config": {}, "metadata": {"key%d" % i: i for i in range(150)}}
+    ids = [mallory.create(metadata=LARGE), mallory.create(metadata=LARGE), mallory.create(metadata=LARGE, manifest=manifest)]
+    answer = mallory.get("/v1/sandboxes")
+    check("a third sandbox with 150 warnings behind two with large metadata is listed", is_list_of(answer, ids), repr(answer)[:200])
+    check("with its warnings", len(answer.json["items"][2]["warnings"]) == 150, len(answer.json["items"][2]["warnings"]))
+    mallory.clear(ids)
+
+
+def lists_of_commands(d, mallory):
+    box = mallory.create(start=True)
+    for _ in range(256):
+        d.must("POST", "/v1/sandboxes/%s/execs" % box, {"command": ": " + "c" * 100}, headers=mallory.all)
+    victim = Victim(d)
+    for _ in range(20 if DEEP else 1):
+        answers = at_once(250, lambda: mallory.get("/v1/sandboxes/%s/execs" % box))
+    good = [a for a in answers if getattr(a, "status", None) == 200 and len(a.json["items"]) == 256]
+    check("256 commands are listed 250 times at once", len(good) == 250, "%d, %r" % (len(good), [a for a in answers if a not in good][:1]))
+    report("beside a foreground command", victim.ends_well())
+    mallory.clear([box])
+
+
+def main():
+    for part in (one_long_list, many_at_once, while_it_changes, hardly_fits, lists_of_commands):
+        with Daemon() as d:
+            try:
+                part(d, Tenant(d, "mallory"))
+            except (AssertionError, KeyError, IndexError, TypeError, OSError) as e:
+                report(part.__name__, repr(e)[:500])
+    end()
+
+
+if __name__ == "__main__":
+    main()
