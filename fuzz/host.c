@@ -31,7 +31,7 @@ must(int holds)
 static const struct spec_egress list[] = {
         { .host = "a.test", .ports = { 80, 443 }, .port_count = 2 }, { .host = "b.test", .is_wildcard = true, .ports = { 5432 }, .port_count = 1 },
 };
-static const struct egress_policy policy = { .allow = list, .allow_count = 2 };
+static struct egress_policy policy = { .allow = list, .allow_count = 2 };
 
 static void
 address_check(const char *text)
@@ -108,8 +108,14 @@ words_check(const char *text)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
+        static struct arena arena;
         char text[TEXT_MAX + 1], host[EGRESS_HOST_MAX + 1];
         struct admit_decision decision;
+
+        if (arena.limit == 0) {
+                arena_init(&arena, 1 << 16);
+                must(admit_policy_make(&arena, &policy) == 0);
+        }
 
         if (len > TEXT_MAX)
                 return 0;

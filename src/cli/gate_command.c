@@ -19,7 +19,7 @@
 #include "sandbox/caps.h"
 #include "text/json.h"
 
-enum { GATE_ARENA_MAX = 64 << 20, TEXT_MAX = 900 };
+enum { GATE_ARENA_MAX = 64 << 20, RULES_MAX = 8 << 20, TEXT_MAX = 900 };
 
 struct asked {
         const char *policy, *host_file, *connections, *bytes_out, *bytes_in, *bandwidth;
@@ -214,10 +214,14 @@ explain(const struct gate_list *list, const char *asked, bool is_json)
 {
         struct egress_policy policy = { .allow = list->entries, .allow_count = list->allow.count, .private_names = list->private_entries,
                                         .private_count = list->private_names.count, .generation = 1 };
-        struct admit_decision decision;
+        struct admit_decision decision = { .denial = DENIAL_FAILED, .entry = -1 };
+        struct arena arena;
 
-        admit_explain(&policy, asked, &decision);
+        arena_init(&arena, RULES_MAX);
+        if (admit_policy_make(&arena, &policy) == 0)
+                admit_explain(&policy, asked, &decision);
         print_explained(&policy, list, &decision, asked, is_json);
+        arena_fini(&arena);
         return decision.denial == DENIAL_NONE ? 0 : 1;
 }
 

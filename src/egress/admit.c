@@ -2,8 +2,8 @@
  * egress/admit.c - may this connection leave, and if not, why, in words that help.
  *
  * Room: egress (deciding, pure). Touches: nothing.
- * Theory: every question ends in a search of one list, entry by entry, by one matcher (spec/egress.h); there is no path that permits without an entry. Order:
- * is there a name, is the name listed, is the port, does what was said agree.
+ * Theory: every question ends in a search of one list (egress/rules.h, which says what spec/egress.h would of each entry); there is no path that permits without an entry.
+ * Order: is there a name, is the name listed, is the port, does what was said agree.
  */
 #include "egress/admit.h"
 
@@ -12,14 +12,12 @@
 
 enum { HTTP = 80, HTTPS = 443 };
 
-/* The first entry that permits host:port (port 0: any), or -1. */
-static int
-entry_find(const struct egress_policy *p, const struct egress_host *host, uint16_t port)
+int
+admit_policy_make(struct arena *arena, struct egress_policy *p)
 {
-        for (size_t i = 0; i < p->allow_count; i++)
-                if (egress_allows(&p->allow[i], 1, host->text, port))
-                        return (int)i;
-        return -1;
+        if (rules_make(arena, p->allow, p->allow_count, &p->allow_rules) < 0)
+                return -1;
+        return rules_make(arena, p->private_names, p->private_count, &p->private_rules);
 }
 
 enum denial
@@ -28,7 +26,7 @@ admit_name(const struct egress_policy *p, const struct egress_host *host, int *r
         *ret_entry = -1;
         if (host->text[0] == '\0')
                 return DENIAL_BAD_NAME;
-        *ret_entry = entry_find(p, host, 0);
+        *ret_entry = rules_find(&p->allow_rules, host->text, 0);
         return *ret_entry < 0 ? DENIAL_NOT_LISTED : DENIAL_NONE;
 }
 
@@ -38,10 +36,7 @@ admit_needs_look(const struct egress_policy *p, const struct egress_host *host, 
 {
         if (port == HTTP || port == HTTPS || port == 0)
                 return true;
-        for (size_t i = 0; i < p->allow_count; i++)
-                if (p->allow[i].port_count == 1 && p->allow[i].ports[0] == port && egress_allows(&p->allow[i], 1, host->text, port))
-                        return false;
-        return true;
+        return rules_find(&p->allow_rules, host->text, port) < 0;
 }
 
 enum denial
@@ -55,7 +50,7 @@ admit_connection(const struct egress_policy *p, const struct egress_host *host, 
         if (admit_name(p, host, &any) != DENIAL_NONE)
                 return DENIAL_NOT_LISTED;
         if (port > 0)
-                *ret_entry = entry_find(p, host, port);
+                *ret_entry = rules_find(&p->allow_rules, host->text, port);
         return *ret_entry < 0 ? DENIAL_PORT : DENIAL_NONE;
 }
 
@@ -93,23 +88,13 @@ admit_evidence(const struct egress_policy *p, const struct egress_host *host, ui
 bool
 admit_may_be_private(const struct egress_policy *p, const struct egress_host *host, uint16_t port)
 {
-        return host->text[0] != '\0' && port != 0 && egress_allows(p->private_names, p->private_count, host->text, port);
+        return host->text[0] != '\0' && port != 0 && rules_find(&p->private_rules, host->text, port) >= 0;
 }
 
 bool
 admit_is_above(const struct egress_policy *p, const struct egress_host *host)
 {
-        size_t len = strlen(host->text);
-
-        for (size_t i = 0; len > 0 && i < p->allow_count; i++) {
-                const char *name = p->allow[i].host;
-                size_t name_len = strlen(name);
-
-                if (name_len == len ? p->allow[i].is_wildcard && strcmp(name, host->text) == 0
-                                    : name_len > len && name[name_len - len - 1] == '.' && strcmp(name + name_len - len, host->text) == 0)
-                        return true;
-        }
-        return false;
+        return rules_are_below(&p->allow_rules, host->text);
 }
 
 /* "host:port" as entries write it, by their own reader: a leading "*." is all that is not a host's. */

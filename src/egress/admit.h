@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
+#include "egress/rules.h"
 #include "spec/egress.h"
 
 /* DENIAL(NAME, "wire name", "sentence with %s for host:port", "what to do") in egress/denials.def: one row each. */
@@ -29,7 +31,11 @@ struct egress_policy {
         const struct spec_egress *allow;          size_t allow_count;
         const struct spec_egress *private_names;  size_t private_count;
         uint32_t generation;
+        struct rules allow_rules, private_rules;        /* the same, to be found; without them nothing is permitted */
 };
+
+/* Makes the rules of its two lists, which are borrowed. 0, or -1 without memory. */
+int admit_policy_make(struct arena *arena, struct egress_policy *p);
 
 /* What the first bytes of a connection are. */
 enum egress_protocol { PROTOCOL_UNKNOWN, PROTOCOL_TLS, PROTOCOL_HTTP1, PROTOCOL_HTTP2, PROTOCOL_TCP /* by a "host:port" entry, not looked into */ };

@@ -33,6 +33,7 @@ list_init(struct list *l, const char *text)
                 text += len;
         }
         l->policy.allow = l->entries;
+        assert_int_equal(admit_policy_make(&l->arena, &l->policy), 0);
 }
 
 /* As the gate does: canonical, or "". */
@@ -161,6 +162,7 @@ private_names_are_the_operators(void **state)
         list_init(&private, "*.corp.internal db.internal:5432");
         l.policy.private_names = private.entries;
         l.policy.private_count = private.policy.allow_count;
+        assert_int_equal(admit_policy_make(&l.arena, &l.policy), 0);
         assert_true(admit_may_be_private(&l.policy, &db, 5432));
         assert_false(admit_may_be_private(&l.policy, &db, 443));
         assert_false(admit_may_be_private(&l.policy, &db, 0));
@@ -269,6 +271,7 @@ H21_every_list_keeps_these_laws(void **state)
                         denial = admit_connection(&l.policy, &host, port, &entry);
                         if (less.allow_count > 0)
                                 less.allow_count--;
+                        assert_int_equal(admit_policy_make(&l.arena, &less), 0);
                         denial_less = admit_connection(&less, &host, port, &entry_less);
                         if (denial_less == DENIAL_NONE && denial != DENIAL_NONE)
                                 fail_msg("%s: the last entry forbids %s:%u", text, host.text, port);
@@ -276,10 +279,12 @@ H21_every_list_keeps_these_laws(void **state)
                                 assert_in_range(entry, 0, l.policy.allow_count - 1);
                                 alone.allow = &l.entries[entry];
                                 alone.allow_count = 1;
+                                assert_int_equal(admit_policy_make(&l.arena, &alone), 0);
                                 assert_int_equal(admit_connection(&alone, &host, port, &entry), DENIAL_NONE);
                                 assert_int_equal(admit_name(&l.policy, &host, &entry), DENIAL_NONE);
                         }
                         alone.allow_count = 0;
+                        assert_int_equal(admit_policy_make(&l.arena, &alone), 0);
                         assert_int_not_equal(admit_connection(&alone, &host, port, &entry), DENIAL_NONE);
                         if (strcmp(host.text, other.text) != 0)
                                 assert_int_not_equal(admit_evidence(&l.policy, &host, port, PROTOCOL_TLS, &other), DENIAL_NONE);

@@ -45,7 +45,7 @@ policy_new(const char *texts, size_t len, uint32_t allow, uint32_t private_names
         p->p.allow = read_entries(p, &at, end, allow);
         if (p->p.allow)
                 p->p.private_names = read_entries(p, &at, end, private_names);
-        if (p->p.allow && p->p.private_names && at == end)
+        if (p->p.allow && p->p.private_names && at == end && admit_policy_make(&p->arena, &p->p) == 0)
                 return p;
         policy_unref(p);
         return NULL;
