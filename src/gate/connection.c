@@ -3,7 +3,8 @@
  *
  * Room: gate (acting). Touches: net, fd, clock, mem.
  * Theory: gate/connection_parts.h draws its states. It is always accepted, and reset above a cap: a queue that fills up would let one client hang another. Until it is relayed
- * it costs this struct and what it sent; then pipes that are lent while bytes lie in them.
+ * it costs this struct and what it sent; then pipes that are lent while bytes lie in them. Events and timers only note what came: what is done about it, is done in the
+ * turn of its wall (gate/turn.h).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,11 +18,66 @@
 #include "gate/layers.h"
 #include "gate/patience.h"
 
-enum { BATCH = 64, LEAVING_MS = 2000, LATER_MS = 10, LATER_SHARE = 32 /* who waits beside many looks less often */, LEAVE_DRAIN_MAX = 1 << 20, FIRST_BYTES = JUDGE_HOLD_MAX };
+enum { LEAVING_MS = 2000, LATER_MS = 10, LATER_SHARE = 32 /* who waits beside many looks less often */, LEAVE_DRAIN_MAX = 1 << 20, LEAVE_DRAIN_ONCE = 1 << 16, FIRST_BYTES = JUDGE_HOLD_MAX };
 
 #define EDGES (EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 
 static void relay_pump(struct connection *c);
+static void go_on(struct job *j);
+
+/* -- what came -------------------------------------------------------------------------------------------------------- */
+
+static void
+note(struct connection *c)
+{
+        turn_want(&c->wall->turn, &c->job, go_on);
+}
+
+static void
+client_event(struct loop_watch *w, uint32_t events)
+{
+        struct connection *c = (struct connection *)((char *)w - offsetof(struct connection, client));
+
+        c->said |= events;
+        c->out.is_urgent |= (events & EPOLLPRI) != 0;
+        if ((events & (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0)
+                c->out.from_ready = true;
+        c->out.from_ends |= (events & EPOLLRDHUP) != 0;
+        if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0)
+                c->in.to_ready = true;
+        note(c);
+}
+
+static void
+server_event(struct loop_watch *w, uint32_t events)
+{
+        struct connection *c = (struct connection *)((char *)w - offsetof(struct connection, server));
+
+        c->in.is_urgent |= (events & EPOLLPRI) != 0;
+        if ((events & (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0)
+                c->in.from_ready = true;
+        c->in.from_ends |= (events & EPOLLRDHUP) != 0;
+        if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0)
+                c->out.to_ready = true;
+        note(c);
+}
+
+static void
+time_came(struct loop_timer *t)
+{
+        struct connection *c = (struct connection *)((char *)t - offsetof(struct connection, timer));
+
+        c->is_late = true;
+        note(c);
+}
+
+int
+connection_wait(struct connection *c, uint64_t due_ms, void (*when_late)(struct connection *c))
+{
+        c->is_late = false;
+        c->when_late = when_late;
+        return loop_timer_set(c->wall->gate->loop, &c->timer, due_ms, time_came);
+}
 
 /* -- the end -------------------------------------------------------------------------------------------------------- */
 
@@ -47,6 +103,7 @@ end(struct connection *c, bool with_reset)
         if (c->state == CONNECTION_DEAD)
                 return;
         c->state = CONNECTION_DEAD;
+        job_end(&c->job);
         loop_timer_remove(&c->timer);
         if (c->dial)
                 dial_stop(c->dial);
@@ -87,26 +144,30 @@ connection_reap(struct gate *g)
 
 /* -- leaving ---------------------------------------------------------------------------------------------------------- */
 
+/* What it still sends is read and forgotten, so that it reads our answer. */
 static void
-leave_ready(struct loop_watch *w, uint32_t events)
+leave_drain(struct connection *c)
 {
-        struct connection *c = (struct connection *)((char *)w - offsetof(struct connection, client));
         char waste[4096];
+        size_t once = 0;
         ssize_t got;
 
-        (void)events;
         do {
-                got = recv(w->fd, waste, sizeof waste, MSG_DONTWAIT);
-                c->out.piped += got > 0 ? (size_t)got : 0;
-        } while (got > 0 && c->out.piped < LEAVE_DRAIN_MAX);
-        if (got >= 0 || (errno != EAGAIN && errno != EINTR))
+                got = recv(c->client.fd, waste, sizeof waste, MSG_DONTWAIT);
+                once += got > 0 ? (size_t)got : 0;
+        } while (got > 0 && once < LEAVE_DRAIN_ONCE);
+        c->out.piped += once;
+        turn_use(&c->wall->turn, once / TURN_BYTES);
+        if (got > 0 && c->out.piped < LEAVE_DRAIN_MAX)
+                note(c);
+        else if (got >= 0 || (errno != EAGAIN && errno != EINTR))
                 end(c, got > 0);
 }
 
 static void
-time_is_over(struct loop_timer *t)
+time_is_over(struct connection *c)
 {
-        end((struct connection *)((char *)t - offsetof(struct connection, timer)), true);
+        end(c, true);
 }
 
 void
@@ -119,20 +180,14 @@ connection_leave(struct connection *c, const char *bytes, size_t len)
         c->out.piped = 0;
         c->state = CONNECTION_LEAVING;
         if (send(fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)len || shutdown(fd, SHUT_WR) < 0 ||
-            loop_timer_set(c->wall->gate->loop, &c->timer, loop_now_ms() + LEAVING_MS, time_is_over) < 0 ||
-            loop_watch_add(c->wall->gate->loop, &c->client, fd, EPOLLIN, leave_ready) < 0) {
+            connection_wait(c, loop_now_ms() + LEAVING_MS, time_is_over) < 0 ||
+            loop_watch_add(c->wall->gate->loop, &c->client, fd, EPOLLIN | EPOLLET, client_event) < 0) {
                 c->client.fd = fd;
                 end(c, true);
         }
 }
 
 /* -- relaying ---------------------------------------------------------------------------------------------------------- */
-
-static void
-pump_again(struct loop_timer *t)
-{
-        relay_pump((struct connection *)((char *)t - offsetof(struct connection, timer)));
-}
 
 /* The server's first words decide whether what was asked to be changed to another protocol is. */
 static enum flow_state
@@ -223,7 +278,6 @@ relay_pump(struct connection *c)
 {
         enum flow_state out, in;
         bool had_to_wait;
-        uint64_t now;
 
         c->out.is_last = c->in.is_shut;
         out = pump_out(c);
@@ -248,39 +302,10 @@ relay_pump(struct connection *c)
                 end(c, c->late != DENIAL_NONE);
                 return;
         }
-        now = loop_now_ms();
         if (in == FLOW_AGAIN || out == FLOW_AGAIN || (had_to_wait && !c->out.waits))
-                (void)loop_timer_set(c->wall->gate->loop, &c->timer, now, pump_again);
+                note(c);
         else if (in == FLOW_LATER || out == FLOW_LATER)
-                (void)loop_timer_set(c->wall->gate->loop, &c->timer, now + LATER_MS + c->wall->connection_count / LATER_SHARE, pump_again);
-}
-
-static void
-client_event(struct loop_watch *w, uint32_t events)
-{
-        struct connection *c = (struct connection *)((char *)w - offsetof(struct connection, client));
-
-        c->out.is_urgent |= (events & EPOLLPRI) != 0;
-        if ((events & (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0)
-                c->out.from_ready = true;
-        c->out.from_ends |= (events & EPOLLRDHUP) != 0;
-        if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0)
-                c->in.to_ready = true;
-        relay_pump(c);
-}
-
-static void
-server_event(struct loop_watch *w, uint32_t events)
-{
-        struct connection *c = (struct connection *)((char *)w - offsetof(struct connection, server));
-
-        c->in.is_urgent |= (events & EPOLLPRI) != 0;
-        if ((events & (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0)
-                c->in.from_ready = true;
-        c->in.from_ends |= (events & EPOLLRDHUP) != 0;
-        if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0)
-                c->out.to_ready = true;
-        relay_pump(c);
+                (void)connection_wait(c, loop_now_ms() + LATER_MS + c->wall->connection_count / LATER_SHARE, NULL);
 }
 
 /* Both ends are watched already; what the server has said is told anew. */
@@ -288,15 +313,14 @@ static void
 relay_begin(struct connection *c)
 {
         c->state = CONNECTION_RELAYING;
-        loop_timer_remove(&c->timer);
-        c->client.ready = client_event;
+        (void)connection_wait(c, LOOP_NEVER, NULL);
         c->out.wall = c->in.wall = c->wall;
         c->out.from = c->in.to = c->client.fd;
         c->out.to = c->in.from = c->server.fd;
         c->out.is_out = true;
         c->in.answers = judge_answers(c->out.judge);
         c->out.from_ready = c->in.to_ready = c->out.to_ready = true;
-        relay_pump(c);
+        note(c);
 }
 
 /* -- dialling ------------------------------------------------------------------------------------------------------------ */
@@ -324,25 +348,12 @@ take_socket(struct connection *c)
         return true;
 }
 
-/* The client while somebody is called for it: only its going away matters. */
-static void
-waiting_event(struct loop_watch *w, uint32_t events)
-{
-        struct connection *c = (struct connection *)((char *)w - offsetof(struct connection, client));
-
-        c->out.is_urgent |= (events & EPOLLPRI) != 0;
-        c->out.from_ends |= (events & EPOLLRDHUP) != 0;
-        if ((events & (EPOLLHUP | EPOLLERR)) != 0)
-                end(c, true);
-}
-
 /* From now on each change of the client is told once. It may be watched already, for its first bytes. */
 static int
 watch_edges(struct connection *c, struct loop *loop, int fd)
 {
         if (!c->client.loop)
-                return loop_watch_add(loop, &c->client, fd, EDGES, waiting_event);
-        c->client.ready = waiting_event;
+                return loop_watch_add(loop, &c->client, fd, EDGES, client_event);
         return loop_watch_change(&c->client, EDGES);
 }
 
@@ -357,7 +368,7 @@ connection_dial(struct connection *c)
                 connection_refuse(c, DENIAL_TOO_MANY, NULL);
                 return;
         }
-        loop_timer_remove(&c->timer);          /* a dial keeps its own time */
+        (void)connection_wait(c, LOOP_NEVER, NULL);    /* a dial keeps its own time */
         c->state = CONNECTION_DIALING;
         c->dial = calloc(1, sizeof *c->dial);
         if (!c->dial || watch_edges(c, loop, fd) < 0) {
@@ -367,7 +378,7 @@ connection_dial(struct connection *c)
         }
         c->server.events = EDGES;
         c->server.ready = server_event;
-        dial_start(c->dial, c->wall->gate, &c->wall->asked, c->host.text, c->port, admit_may_be_private(&c->policy->p, &c->host, c->port), &c->server, dialled, c);
+        dial_start(c->dial, c->wall, c->host.text, c->port, admit_may_be_private(&c->policy->p, &c->host, c->port), &c->server, dialled, c);
 }
 
 /* -- first bytes ------------------------------------------------------------------------------------------------------------ */
@@ -385,8 +396,11 @@ connection_fill(struct connection *c, size_t most)
                         return false;
                 room = (h->room < most ? h->room : most) - h->len;
                 got = recv(c->client.fd, h->bytes + h->len, room, MSG_DONTWAIT);
+                if (got < 0 && errno == EINTR)
+                        continue;
                 if (got < 0)
-                        return errno == EAGAIN || errno == EINTR;
+                        return errno == EAGAIN;
+                turn_use(&c->wall->turn, (size_t)got / TURN_JUDGED);
                 if (got == 0) {
                         c->out.has_end = true;
                         return h->len > 0;
@@ -399,10 +413,8 @@ connection_fill(struct connection *c, size_t most)
 }
 
 static void
-first_event(struct loop_watch *w, uint32_t events)
+first_bytes(struct connection *c, uint32_t events)
 {
-        struct connection *c = (struct connection *)((char *)w - offsetof(struct connection, client));
-
         if (((events & (EPOLLHUP | EPOLLERR)) != 0 && (events & EPOLLIN) == 0) || !connection_fill(c, FIRST_BYTES)) {
                 end(c, true);
                 return;
@@ -420,10 +432,8 @@ first_event(struct loop_watch *w, uint32_t events)
 }
 
 static void
-greeting_late(struct loop_timer *t)
+greeting_late(struct connection *c)
 {
-        struct connection *c = (struct connection *)((char *)t - offsetof(struct connection, timer));
-
         connection_tell(c, c->refused != DENIAL_NONE ? c->refused : DENIAL_SLOW, NULL);
         end(c, true);
 }
@@ -486,8 +496,8 @@ begin(struct connection *c, enum listener_kind kind)
                 }
         }
         c->client.fd = -1;
-        if (loop_timer_set(g->loop, &c->timer, loop_now_ms() + GATE_GREETING_MS, greeting_late) < 0 ||
-            loop_watch_add(g->loop, &c->client, fd, EPOLLIN, first_event) < 0) {
+        if (connection_wait(c, loop_now_ms() + GATE_GREETING_MS, greeting_late) < 0 ||
+            loop_watch_add(g->loop, &c->client, fd, EPOLLIN | EPOLLET, client_event) < 0) {
                 c->client.fd = fd;
                 end(c, true);
                 return;
@@ -506,6 +516,7 @@ open_one(struct listener *l, int take_fd, const struct sockaddr_in6 *from)
         socklen_t len = sizeof c->to;
 
         w->accepted++;
+        turn_use(&w->turn, TURN_CONNECTION);
         if (!c) {
                 struct loop_watch alone = { .fd = take_fd };
 
@@ -541,7 +552,7 @@ open_one(struct listener *l, int take_fd, const struct sockaddr_in6 *from)
 void
 connection_accept(struct listener *l)
 {
-        for (int i = 0; i < BATCH && l->fd >= 0; i++) {
+        while (l->fd >= 0 && !turn_is_used(&l->wall->turn)) {
                 struct sockaddr_in6 from;
                 int fd = patience_accept(l->fd, &from);
 
@@ -555,31 +566,83 @@ connection_accept(struct listener *l)
 
 /* -- a change of the list -------------------------------------------------------------------------------------------------- */
 
+/* False: it ended. */
+static bool
+recheck(struct connection *c)
+{
+        struct wall *w = c->wall;
+        struct policy *old = c->policy;
+        bool stays;
+        int entry;
+
+        c->is_unchecked = false;
+        if (c->state == CONNECTION_PROXY && c->host.text[0] == '\0') { /* whom it wants is judged by the list of then, not by that of its beginning */
+                c->policy = policy_ref(w->policy);
+                policy_unref(old);
+                return true;
+        }
+        if (c->state == CONNECTION_LEAVING || c->host.text[0] == '\0' || c->refused != DENIAL_NONE)
+                return true;
+        stays = admit_connection(&w->policy->p, &c->host, c->port, &entry) == DENIAL_NONE && (c->protocol != PROTOCOL_TCP || !admit_needs_look(&w->policy->p, &c->host, c->port));
+        if (!stays) {
+                connection_tell(c, DENIAL_CHANGED, NULL);
+                end(c, true);
+                return false;
+        }
+        if (!c->out.judge) {                   /* a judge holds on to the list that it began with */
+                c->policy = policy_ref(w->policy);
+                policy_unref(old);
+        }
+        if (c->dial)
+                dial_hold(c->dial, false);
+        return true;
+}
+
+/* However many there are, none does anything more before it was looked at. */
 void
 connection_recheck_all(struct wall *w)
 {
-        struct connection *c = w->connections;
+        for (struct connection *c = w->connections; c; c = c->next) {
+                c->is_unchecked = true;
+                if (c->dial)
+                        dial_hold(c->dial, true);
+                note(c);
+        }
+}
 
-        while (c) {
-                struct connection *next = c->next;
-                int entry;
+/* -- its turn -------------------------------------------------------------------------------------------------------------- */
 
-                if (c->state == CONNECTION_PROXY && c->host.text[0] == '\0') {        /* whom it wants is judged by the list of then, not by that of its beginning */
-                        policy_unref(c->policy);
-                        c->policy = policy_ref(w->policy);
-                } else if (c->state != CONNECTION_LEAVING && c->host.text[0] != '\0' && c->refused == DENIAL_NONE) {
-                        struct policy *old = c->policy;
-                        bool stays = admit_connection(&w->policy->p, &c->host, c->port, &entry) == DENIAL_NONE &&
-                                     (c->protocol != PROTOCOL_TCP || !admit_needs_look(&w->policy->p, &c->host, c->port));
+static void
+go_on(struct job *j)
+{
+        struct connection *c = (struct connection *)((char *)j - offsetof(struct connection, job));
+        uint32_t said = c->said;
 
-                        if (stays && !c->out.judge) {          /* a judge holds on to the list that it began with */
-                                c->policy = policy_ref(w->policy);
-                                policy_unref(old);
-                        } else if (!stays) {
-                                connection_tell(c, DENIAL_CHANGED, NULL);
-                                end(c, true);
-                        }
-                }
-                c = next;
+        if (c->is_unchecked && !recheck(c))
+                return;
+        c->said = 0;
+        if (c->is_late) {
+                c->is_late = false;
+                if (c->when_late)
+                        c->when_late(c);
+        }
+        switch (c->state) {
+        case CONNECTION_PROXY:
+        case CONNECTION_GREETING:
+                if (said != 0)
+                        first_bytes(c, said);
+                return;
+        case CONNECTION_DIALING:               /* only its going away matters while somebody is called for it */
+                if ((said & (EPOLLHUP | EPOLLERR)) != 0)
+                        end(c, true);
+                return;
+        case CONNECTION_RELAYING:
+                relay_pump(c);
+                return;
+        case CONNECTION_LEAVING:
+                leave_drain(c);
+                return;
+        case CONNECTION_DEAD:
+                return;
         }
 }

@@ -21,6 +21,10 @@ enum connection_state { CONNECTION_PROXY, CONNECTION_GREETING, CONNECTION_DIALIN
 struct hello_state;                            /* while a TLS greeting is read */
 
 struct connection {
+        struct job job;                        /* all that is done for it is done in its wall's turn */
+        uint32_t said;                         /* events of the client since its last turn */
+        bool is_late, is_unchecked;            /* its time came; the list changed since it was last found to allow this */
+        void (*when_late)(struct connection *c);       /* what then; NULL: it only has its turn */
         struct wall *wall;
         struct connection *next, **back;
         enum connection_state state;
@@ -59,6 +63,9 @@ void proxy_look(struct connection *c);
 bool connection_fill(struct connection *c, size_t most);
 
 void connection_dial(struct connection *c);
+
+/* In its turn after this moment `when_late` is called, once. Another takes its place; `due_ms` LOOP_NEVER: none. 0 or -ENOMEM. */
+int connection_wait(struct connection *c, uint64_t due_ms, void (*when_late)(struct connection *c));
 
 /* An answer of HTTP for people and programs; NUL-terminated. Gives its length. */
 size_t refusal_http(enum denial reason, const char *host, uint16_t port, const char *other, char *ret, size_t room);

@@ -20,10 +20,17 @@
 #include <unistd.h>
 
 #include "gate/layers.h"
+#include "gate/wall.h"
 
-enum { PREFIX_LEN = 8 /* of an IPv6 network, bytes */ };
+enum { PREFIX_LEN = 8 /* of an IPv6 network, bytes */, TURN_VETTING = 4 };
 
-static void go_on(struct dial *d);
+static void dial_turn(struct job *j);
+
+static void
+want_turn(struct dial *d)
+{
+        turn_want(&d->wall->turn, &d->job, dial_turn);
+}
 
 static void
 attempt_end(struct dial_attempt *a)
@@ -42,6 +49,7 @@ dial_stop(struct dial *d)
         if (!d->is_running)
                 return;
         d->is_running = false;
+        job_end(&d->job);
         resolver_cancel(&d->wait);
         loop_timer_remove(&d->timer);
         for (size_t i = 0; i < DIAL_ATTEMPTS_MAX; i++)
@@ -61,17 +69,29 @@ static void
 attempt_ready(struct loop_watch *w, uint32_t events)
 {
         struct dial_attempt *a = (struct dial_attempt *)w;
-        struct dial *d = a->dial;
-        int wrong = 0;
-        socklen_t len = sizeof wrong;
 
         (void)events;
-        if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &wrong, &len) < 0 || wrong != 0) {
+        a->is_told = true;
+        want_turn(a->dial);
+}
+
+/* Has one of them come to stand? Those that failed are ended. */
+static struct dial_attempt *
+find_standing(struct dial *d)
+{
+        for (size_t i = 0; i < DIAL_ATTEMPTS_MAX; i++) {
+                struct dial_attempt *a = &d->attempts[i];
+                int wrong = 0;
+                socklen_t len = sizeof wrong;
+
+                if (!a->is_told || a->watch.fd < 0)
+                        continue;
+                a->is_told = false;
+                if (getsockopt(a->watch.fd, SOL_SOCKET, SO_ERROR, &wrong, &len) == 0 && wrong == 0)
+                        return a;
                 attempt_end(a);
-                go_on(d);
-                return;
         }
-        finish(d, loop_watch_move(w, d->stands, d->stands->events, d->stands->ready) < 0 ? DENIAL_FAILED : DENIAL_NONE);
+        return NULL;
 }
 
 static socklen_t
@@ -112,6 +132,8 @@ attempt_begin(struct dial *d, struct dial_attempt *a, const struct egress_addres
         (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
         result = connect(fd, (struct sockaddr *)&where, len) == 0 || errno == EINPROGRESS ? 0 : -errno;
         a->dial = d;
+        a->is_told = false;
+        turn_use(&d->wall->turn, TURN_CONNECTION);
         if (result == 0)
                 result = loop_watch_add(d->gate->loop, &a->watch, fd, EPOLLOUT, attempt_ready);
         if (result < 0) {
@@ -145,7 +167,7 @@ look_at_attempts(struct dial *d, uint64_t now, struct dial_attempt **ret_free)
 static void
 time_passed(struct loop_timer *t)
 {
-        go_on((struct dial *)((char *)t - offsetof(struct dial, timer)));
+        want_turn((struct dial *)((char *)t - offsetof(struct dial, timer)));
 }
 
 /* Opens the next attempt, if there is a candidate left and room for it, and sets the moment to look again. */
@@ -217,43 +239,81 @@ may_dial(const struct dial *d, const struct egress_address *a)
         return d->may_be_private || egress_address_is_permitted(a, g->networks, g->network_count) || !is_near(a, d->port);
 }
 
+/* However many wait for one answer, here it is only kept. */
 static void
 resolved(struct resolver_wait *w, const struct egress_address *addresses, size_t count)
 {
         struct dial *d = (struct dial *)((char *)w - offsetof(struct dial, wait));
 
-        if (count == 0) {
-                finish(d, DENIAL_UNRESOLVED);
-                return;
-        }
-        d->candidates = calloc(count, sizeof *d->candidates);
-        for (size_t i = 0; d->candidates && i < count; i++)
-                if (may_dial(d, &addresses[i]))
-                        d->candidates[d->count++] = addresses[i];
-        if (!d->candidates || d->count == 0) {
-                finish(d, d->candidates ? DENIAL_ADDRESS : DENIAL_FAILED);
-                return;
-        }
-        go_on(d);
+        d->is_found = true;
+        d->candidates = count > 0 ? calloc(count, sizeof *d->candidates) : NULL;
+        d->count = count;
+        if (d->candidates)
+                memcpy(d->candidates, addresses, count * sizeof *addresses);
+        want_turn(d);
+}
+
+/* Leaves the candidates that may be dialled. */
+static enum denial
+vet(struct dial *d)
+{
+        size_t count = 0;
+
+        d->is_vetted = true;
+        if (d->count == 0)
+                return DENIAL_UNRESOLVED;
+        for (size_t i = 0; d->candidates && i < d->count; i++)
+                if (may_dial(d, &d->candidates[i]))
+                        d->candidates[count++] = d->candidates[i];
+        turn_use(&d->wall->turn, d->count * TURN_VETTING);
+        d->count = count;
+        return count > 0 ? DENIAL_NONE : d->candidates ? DENIAL_ADDRESS : DENIAL_FAILED;
 }
 
 static void
-too_late(struct loop_timer *t)
+dial_turn(struct job *j)
 {
-        finish((struct dial *)((char *)t - offsetof(struct dial, timer)), DENIAL_UNRESOLVED);
+        struct dial *d = (struct dial *)((char *)j - offsetof(struct dial, job));
+        struct dial_attempt *standing;
+        enum denial reason = DENIAL_NONE;
+
+        d->is_wanted = d->is_held;
+        if (d->is_held)
+                return;
+        if (!d->is_found)                      /* only the time is over */
+                reason = DENIAL_UNRESOLVED;
+        else if (!d->is_vetted)
+                reason = vet(d);
+        if (reason != DENIAL_NONE) {
+                finish(d, reason);
+                return;
+        }
+        standing = find_standing(d);
+        if (standing)
+                finish(d, loop_watch_move(&standing->watch, d->stands, d->stands->events, d->stands->ready) < 0 ? DENIAL_FAILED : DENIAL_NONE);
+        else
+                go_on(d);
 }
 
 void
-dial_start(struct dial *d, struct gate *g, struct share *asked, const char *host, uint16_t port, bool may_be_private, struct loop_watch *stands,
+dial_hold(struct dial *d, bool is_held)
+{
+        d->is_held = is_held;
+        if (!is_held && d->is_wanted)
+                want_turn(d);
+}
+
+void
+dial_start(struct dial *d, struct wall *w, const char *host, uint16_t port, bool may_be_private, struct loop_watch *stands,
            void (*done)(struct dial *d, enum denial reason), void *data)
 {
-        *d = (struct dial){ .gate = g, .data = data, .port = port, .stands = stands, .done = done, .may_be_private = may_be_private, .is_running = true, .until_ms = loop_now_ms() + DIAL_MS,
-                            .wait = { .done = resolved } };
+        *d = (struct dial){ .wall = w, .gate = w->gate, .data = data, .port = port, .stands = stands, .done = done, .may_be_private = may_be_private, .is_running = true,
+                            .until_ms = loop_now_ms() + DIAL_MS, .wait = { .done = resolved } };
         for (size_t i = 0; i < DIAL_ATTEMPTS_MAX; i++)
                 d->attempts[i].watch.fd = -1;
-        if (loop_timer_set(g->loop, &d->timer, d->until_ms, too_late) < 0) {
+        if (loop_timer_set(d->gate->loop, &d->timer, d->until_ms, time_passed) < 0) {
                 finish(d, DENIAL_FAILED);
                 return;
         }
-        resolver_ask(g->resolver, &d->wait, host, asked);
+        resolver_ask(d->gate->resolver, &d->wait, host, &w->asked);
 }

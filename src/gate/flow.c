@@ -20,7 +20,7 @@
 #include "gate/gate.h"
 #include "gate/wall.h"
 
-enum { ROUNDS = 16, HOLD_FIRST = 4096, COPY_MAX = 16 * 1024 };
+enum { ROUNDS = 4, HOLD_FIRST = 4096, COPY_MAX = 16 * 1024 };
 
 /* Memory is the gate's, and no wall takes all of it. */
 static bool
@@ -198,6 +198,7 @@ read_to_judge(struct flow *f, size_t allowed, bool *moved)
         *moved = true;
         f->has_end = got == 0;
         h->len += (size_t)got;
+        turn_use(&f->wall->turn, (size_t)got / TURN_JUDGED);
         return judge_held(f);
 }
 
@@ -386,6 +387,9 @@ flow_pump(struct flow *f)
                         return FLOW_OVER;
                 if (!moved)
                         return FLOW_WAITS;
+                turn_use(&f->wall->turn, TURN_JOB);
+                if (turn_is_used(&f->wall->turn))
+                        break;
         }
         return FLOW_AGAIN;
 }

@@ -52,6 +52,7 @@ begin(void **state)
         the_gate.held = (struct share_pool){ .max = GATE_HELD_MAX, .common_percent = 50 };
         share_join(&the_gate.held, &the_wall.held);
         the_wall.gate = &the_gate;
+        the_wall.turn.left = INT64_MAX;        /* as much as it likes */
         assert_int_equal(fcntl(in[1], F_SETFL, O_NONBLOCK) | fcntl(out[0], F_SETFL, O_NONBLOCK), 0);
         sender = in[0];
         receiver = out[1];

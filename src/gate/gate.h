@@ -12,6 +12,7 @@
 #include "gate/pipes.h"
 #include "gate/resolver.h"
 #include "gate/share.h"
+#include "gate/turn.h"
 #include "loop/loop.h"
 
 enum {
@@ -33,6 +34,7 @@ struct gate {
         struct egress_network networks[GATE_NETWORKS_MAX];     /* that may be dialled although they are private */
         size_t network_count;
         struct pipes pipes;
+        struct turns turns;                    /* what there is to do, wall by wall */
         struct wall *walls;
         struct wall *dead_walls;               /* to be freed after this turn */
         struct connection *dead;

@@ -99,19 +99,13 @@ go_on(struct connection *c)
                 connection_dial(c);
 }
 
-static void
-is_quiet(struct loop_timer *t)
-{
-        go_on((struct connection *)((char *)t - offsetof(struct connection, timer)));
-}
-
 /* Its preface and what else is no request may go, and nothing follows for a moment. The moment is not put off by what dribbles in. */
 static void
 wait_for_request(struct connection *c)
 {
         if (c->protocol != PROTOCOL_HTTP2 || c->out.hold.judged <= PREFACE_LEN || c->is_quiet)
                 return;
-        c->is_quiet = loop_timer_set(c->wall->gate->loop, &c->timer, loop_now_ms() + QUIET_MS, is_quiet) == 0;
+        c->is_quiet = connection_wait(c, loop_now_ms() + QUIET_MS, go_on) == 0;
 }
 
 /* The first request has to be whole and for this host before anybody is called; the judge stays for those that follow. */

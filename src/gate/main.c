@@ -18,6 +18,8 @@
 #include "gate/layers.h"
 #include "gate/patience.h"
 
+enum { POLLS_MAX = 16 };
+
 static int
 read_options(int argc, char **argv, int *ret_keeper)
 {
@@ -46,6 +48,19 @@ share_descriptors(struct gate *g, size_t files)
         g->held = (struct share_pool){ .max = GATE_HELD_MAX, .common_percent = 50 };
 }
 
+/* What came is noted first, whoever it is for, and then a little is done. A flood of events is read for a while only: each may be noted many times. */
+static void
+turn(struct gate *g)
+{
+        if (turns_are_over(&g->turns))
+                loop_turn(g->loop);
+        else
+                for (int i = 0; i < POLLS_MAX && loop_poll(g->loop) == LOOP_BATCH; i++)
+                        continue;
+        turns_take(&g->turns);
+        gate_reap(g);
+}
+
 static int
 serve(int keeper, struct error *e)
 {
@@ -55,15 +70,14 @@ serve(int keeper, struct error *e)
         if (loop_new(&g.loop) < 0)
                 return fail(e, ERROR_INTERNAL, "there is no way to wait");
         layers_read();
+        turns_init(&g.turns);
         if (resolver_new(g.loop, &g.resolver, e) < 0 || gate_close_world(&files, e) < 0)
                 return -1;
         if (control_open(&g, keeper) < 0)
                 return fail(e, ERROR_INTERNAL, "the control socket cannot be waited for");
         share_descriptors(&g, files);
-        while (!g.is_over) {
-                loop_turn(g.loop);
-                gate_reap(&g);
-        }
+        while (!g.is_over)
+                turn(&g);
         return 0;
 }
 

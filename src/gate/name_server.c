@@ -23,7 +23,7 @@
 #include "gate/patience.h"
 #include "proto/dns.h"
 
-enum { DATAGRAM_MAX = 2048, BATCH = 64, STREAM_ROOM = 1024, TTL_DENIED_S = 5, REASON_MAX = 400 };
+enum { DATAGRAM_MAX = 2048, STREAM_ROOM = 1024, TTL_DENIED_S = 5, REASON_MAX = 400, NAME_PORTS_MAX = 128 /* of one name: those below 1024 and the pairs of a wall are fewer */ };
 
 /* Where an answer goes. */
 struct origin {
@@ -47,6 +47,7 @@ struct question {
 };
 
 struct dns_stream {
+        struct job job;
         struct loop_watch watch;
         struct loop_timer timer;
         struct wall *wall;
@@ -85,6 +86,7 @@ stream_end(struct dns_stream *s)
 {
         int fd = s->watch.fd;
 
+        job_end(&s->job);
         loop_watch_remove(&s->watch);
         loop_timer_remove(&s->timer);
         if (fd >= 0) {
@@ -172,16 +174,12 @@ question_end(struct question *q)
 static bool
 is_served(const struct wall *w, const struct egress_host *host, uint32_t index)
 {
-        const struct egress_policy *p = &w->policy->p;
+        uint16_t ports[NAME_PORTS_MAX];
+        size_t count = rules_ports(&w->policy->p.allow_rules, host->text, ports, NAME_PORTS_MAX);
 
-        for (size_t i = 0; i < p->allow_count; i++) {
-                const struct spec_egress *entry = &p->allow[i];
-                bool is_of_it = egress_allows(entry, 1, host->text, 0);
-
-                for (size_t k = 0; k < entry->port_count && is_of_it; k++)
-                        if (entry->ports[k] < 1024 || wall_has_listener(w, index, entry->ports[k]))
-                                return true;
-        }
+        for (size_t i = 0; i < count; i++)
+                if (ports[i] < 1024 || wall_has_listener(w, index, ports[i]))
+                        return true;
         return false;
 }
 
@@ -222,24 +220,14 @@ question_late(struct loop_timer *t)
 static size_t
 ask_listeners(struct wall *w, const struct egress_host *host, uint32_t index, struct wanted ret[LISTEN_PORTS_MAX])
 {
-        size_t count = 0;
+        uint16_t ports[NAME_PORTS_MAX];
+        size_t count = 0, port_count = rules_ports(&w->policy->p.allow_rules, host->text, ports, NAME_PORTS_MAX);
 
-        for (size_t i = 0; i < w->policy->p.allow_count; i++) {
-                const struct spec_egress *entry = &w->policy->p.allow[i];
-
-                if (!egress_allows(entry, 1, host->text, 0))
+        for (size_t i = 0; i < port_count && count < LISTEN_PORTS_MAX; i++) {
+                if (wall_has_listener(w, index, ports[i]))
                         continue;
-                for (size_t k = 0; k < entry->port_count && count < LISTEN_PORTS_MAX; k++) {
-                        uint16_t port = entry->ports[k];
-                        bool is_asked = false;
-
-                        for (size_t n = 0; n < count; n++)
-                                is_asked |= ret[n].port == port;
-                        if (is_asked || wall_has_listener(w, index, port))
-                                continue;
-                        ret[count] = (struct wanted){ wall_ask_listener(w, index, port), port };
-                        count += ret[count].number != 0;
-                }
+                ret[count] = (struct wanted){ wall_ask_listener(w, index, ports[i]), ports[i] };
+                count += ret[count].number != 0;
         }
         return count;
 }
@@ -373,6 +361,7 @@ hear(struct wall *w, const struct origin *o, const uint8_t *bytes, size_t len)
         struct dns_query q;
         enum dns_rcode code;
 
+        turn_use(&w->turn, TURN_QUESTION);
         switch (dns_query_read(bytes, len, &q, &code)) {
         case DNS_ASKED:
                 decide(w, o, &q);
@@ -393,7 +382,7 @@ hear(struct wall *w, const struct origin *o, const uint8_t *bytes, size_t len)
 void
 name_server_datagrams(struct listener *l)
 {
-        for (int i = 0; i < BATCH && l->fd >= 0; i++) {
+        for (int i = 0; l->fd >= 0 && !turn_is_used(&l->wall->turn); i++) {
                 uint8_t bytes[DATAGRAM_MAX];
                 union { struct cmsghdr align; char bytes[256]; } control;
                 struct origin o = { .fd = l->fd };
@@ -445,6 +434,8 @@ stream_sweep(struct wall *w, bool all)
 }
 
 /* Answers each whole question that came, one after the other. */
+static void stream_turn(struct job *j);
+
 static void
 stream_go_on(struct dns_stream *s)
 {
@@ -459,6 +450,10 @@ stream_go_on(struct dns_stream *s)
                 }
                 if (s->len < 2 + len)
                         return;
+                if (turn_is_used(&s->wall->turn)) {
+                        turn_want(&s->wall->turn, &s->job, stream_turn);
+                        return;
+                }
                 memcpy(one, s->bytes + 2, len);
                 s->len -= 2 + len;
                 memmove(s->bytes, s->bytes + 2 + len, s->len);
@@ -467,25 +462,33 @@ stream_go_on(struct dns_stream *s)
 }
 
 static void
+stream_turn(struct job *j)
+{
+        struct dns_stream *s = (struct dns_stream *)((char *)j - offsetof(struct dns_stream, job));
+        ssize_t got = 0;
+
+        if (s->len == sizeof s->bytes && s->is_waiting) {      /* asks on while its question waits: enough is enough */
+                stream_end(s);
+                return;
+        }
+        if (s->len < sizeof s->bytes) {
+                got = recv(s->watch.fd, s->bytes + s->len, sizeof s->bytes - s->len, MSG_DONTWAIT);
+                if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+                        stream_end(s);
+                        return;
+                }
+        }
+        s->len += got > 0 ? (size_t)got : 0;
+        stream_go_on(s);
+}
+
+static void
 stream_ready(struct loop_watch *w, uint32_t events)
 {
-        struct dns_stream *s = (struct dns_stream *)w;
-        ssize_t got;
+        struct dns_stream *s = (struct dns_stream *)((char *)w - offsetof(struct dns_stream, watch));
 
         (void)events;
-        if (s->len == sizeof s->bytes) {       /* asks on while its question waits: enough is enough */
-                stream_end(s);
-                return;
-        }
-        got = recv(w->fd, s->bytes + s->len, sizeof s->bytes - s->len, MSG_DONTWAIT);
-        if (got < 0 && (errno == EAGAIN || errno == EINTR))
-                return;
-        if (got <= 0) {
-                stream_end(s);
-                return;
-        }
-        s->len += (size_t)got;
-        stream_go_on(s);
+        turn_want(&s->wall->turn, &s->job, stream_turn);
 }
 
 static void
@@ -526,7 +529,7 @@ void
 name_server_accept(struct listener *l)
 {
         stream_sweep(l->wall, false);
-        for (int i = 0; i < BATCH && l->fd >= 0; i++) {
+        while (l->fd >= 0 && !turn_is_used(&l->wall->turn)) {
                 struct sockaddr_in6 client;
                 int fd = patience_accept(l->fd, &client);
 
@@ -534,6 +537,7 @@ name_server_accept(struct listener *l)
                         listener_failed(l, -fd);
                         return;
                 }
+                turn_use(&l->wall->turn, TURN_CONNECTION);
                 stream_open(l->wall, fd, &client);
         }
 }

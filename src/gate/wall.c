@@ -28,7 +28,7 @@
 enum {
         LISTENERS_MAX = 4096,
         NAMES_BURST = 128, NAMES_PER_SECOND = 8,       /* new names: a program uses few, a tunnel in labels many (H11) */
-        LINK_BATCH = 64, SECOND_MS = 1000, REST_MS = 100
+        LINK_BATCH = 16, SECOND_MS = 1000, REST_MS = 100
 };
 
 static void link_ready(struct loop_watch *link, uint32_t events);
@@ -45,17 +45,27 @@ wall_find(struct gate *g, uint32_t number)
 /* -- listeners ------------------------------------------------------------------------------------------------------ */
 
 static void
-listener_ready(struct loop_watch *watch, uint32_t events)
+listener_go_on(struct job *j)
 {
-        struct listener *l = (struct listener *)watch;
+        struct listener *l = (struct listener *)((char *)j - offsetof(struct listener, job));
 
-        (void)events;
+        if (l->watch.fd < 0)
+                return;
         switch (l->kind) {
         case LISTENER_DNS_UDP: name_server_datagrams(l); break;
         case LISTENER_DNS_TCP: name_server_accept(l); break;
         case LISTENER_TCP:
         case LISTENER_PROXY: connection_accept(l); break;
         }
+}
+
+static void
+listener_ready(struct loop_watch *watch, uint32_t events)
+{
+        struct listener *l = (struct listener *)((char *)watch - offsetof(struct listener, watch));
+
+        (void)events;
+        turn_want(&l->wall->turn, &l->job, listener_go_on);
 }
 
 static int
@@ -151,6 +161,7 @@ listener_failed(struct listener *l, int sys)
 static void
 listener_end(struct listener *l)
 {
+        job_end(&l->job);
         loop_watch_remove(&l->watch);
         loop_timer_remove(&l->again);
         if (l->fd < 0)
@@ -339,11 +350,17 @@ close_all(struct wall *w)
         if (w->diag >= 0)
                 (void)close(w->diag);
         w->diag = -1;
+        for (struct listener *l = w->listeners; l; l = l->next)
+                listener_end(l);
+}
+
+static void
+leave_all(struct wall *w)
+{
         resolver_leave(w->gate->resolver, &w->asked);
         share_leave(&w->gate->sockets, &w->sockets);
         share_leave(&w->gate->held, &w->held);
-        for (struct listener *l = w->listeners; l; l = l->next)
-                listener_end(l);
+        turn_end(&w->turn);
 }
 
 void
@@ -374,6 +391,7 @@ wall_add(struct gate *g, const struct wire_gate_policy *head, struct policy *tak
         }
         w->gate = g;
         w->number = head->wall;
+        turn_begin(&g->turns, &w->turn);
         w->policy = take_policy;
         w->caps = caps_of(&head->caps);
         w->names = names_new(w->caps.names);
@@ -391,6 +409,7 @@ wall_add(struct gate *g, const struct wire_gate_policy *head, struct policy *tak
                 result = loop_watch_add(g->loop, &w->link, link, EPOLLIN, link_ready);
         if (result < 0) {
                 close_all(w);
+                leave_all(w);
                 wall_free(w);
                 return result;
         }
@@ -410,6 +429,25 @@ wall_set(struct wall *w, const struct wire_gate_policy *head, struct policy *tak
                 connection_recheck_all(w);
 }
 
+/* However many connections there are, the other walls have their turns meanwhile. */
+static void
+end_some(struct job *j)
+{
+        struct wall *w = (struct wall *)((char *)j - offsetof(struct wall, last));
+
+        while (w->connections && !turn_is_used(&w->turn)) {
+                connection_reset(w->connections);
+                turn_use(&w->turn, TURN_CONNECTION);
+        }
+        if (w->connections) {
+                turn_want(&w->turn, &w->last, end_some);
+                return;
+        }
+        leave_all(w);
+        w->next = w->gate->dead_walls;
+        w->gate->dead_walls = w;
+}
+
 void
 wall_drop(struct wall *w)
 {
@@ -421,12 +459,9 @@ wall_drop(struct wall *w)
         while (*at != w)
                 at = &(*at)->next;
         *at = w->next;
-        w->next = w->gate->dead_walls;
-        w->gate->dead_walls = w;
-        while (w->connections)
-                connection_reset(w->connections);
         name_server_end(w);
         close_all(w);
+        turn_close(&w->turn, &w->last, end_some);
 }
 
 void
@@ -477,6 +512,7 @@ wall_count_bytes(struct wall *w, bool is_out, size_t len)
         uint64_t *count = is_out ? &w->bytes_out : &w->bytes_in, cap = is_out ? w->caps.bytes_out : w->caps.bytes_in;
 
         *count += len;
+        turn_use(&w->turn, len / TURN_BYTES);
         b->tokens -= len < b->tokens ? len : b->tokens;
         return cap == 0 || *count <= cap || layer_is_off(LAYER_CAPS);
 }

@@ -17,6 +17,7 @@ enum listener_kind { LISTENER_TCP, LISTENER_PROXY, LISTENER_DNS_UDP, LISTENER_DN
 
 /* A socket of the wall. Level-triggered; put off for a moment where accepting fails. */
 struct listener {
+        struct job job;
         struct loop_watch watch;
         struct loop_timer again;
         struct wall *wall;
@@ -39,6 +40,8 @@ struct wall {
         uint32_t number;
         char id[BOX_ID_LEN];
         struct policy *policy;
+        struct turn turn;                      /* what there is to do for it */
+        struct job last;                       /* to end it */
         struct wire_gate_caps caps;            /* none is 0 but those of bytes */
         struct names *names;
         struct loop_watch link;
@@ -68,7 +71,7 @@ int wall_add(struct gate *g, const struct wire_gate_policy *head, struct policy 
 /* From now on this list, and these caps; what it no longer allows is reset. */
 void wall_set(struct wall *w, const struct wire_gate_policy *head, struct policy *take_policy);
 
-/* Ends it: connections are reset, sockets closed here. It is freed after this turn. */
+/* Ends it: nothing of it is served any more, its sockets are closed, its connections reset. It is freed when they are. */
 void wall_drop(struct wall *w);
 void wall_free(struct wall *w);
 

@@ -16,12 +16,12 @@
 
 #include "clock/clock.h"
 
-enum { BATCH = 64, WAIT_MAX_MS = 60000 };
+enum { WAIT_MAX_MS = 60000 };
 
 struct loop {
         int epoll;
         bool is_stopped;
-        struct epoll_event batch[BATCH];
+        struct epoll_event batch[LOOP_BATCH];
         int batch_len, batch_at;       /* events fetched, and the one being delivered */
         struct loop_timer **heap;
         size_t count, room;
@@ -252,10 +252,10 @@ wait_ms(const struct loop *l)
 
 /* -- turning ------------------------------------------------------------------------------------------------------ */
 
-void
-loop_turn(struct loop *l)
+static int
+turn(struct loop *l, int wait)
 {
-        int got = epoll_wait(l->epoll, l->batch, BATCH, clock_slice_ms(wait_ms(l)));
+        int got = epoll_wait(l->epoll, l->batch, LOOP_BATCH, wait);
 
         l->batch_len = got > 0 ? got : 0;
         l->batch_at = 0;
@@ -267,6 +267,19 @@ loop_turn(struct loop *l)
                         w->ready(w, l->batch[l->batch_at].events);
         }
         l->batch_len = l->batch_at = 0;
+        return got;
+}
+
+void
+loop_turn(struct loop *l)
+{
+        (void)turn(l, clock_slice_ms(wait_ms(l)));
+}
+
+int
+loop_poll(struct loop *l)
+{
+        return turn(l, 0);
 }
 
 void

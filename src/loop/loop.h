@@ -59,6 +59,10 @@ uint64_t loop_wall_ms(void);
 /* Waits for the next thing and does what is due. */
 void loop_turn(struct loop *l);
 
+/* The same without waiting. Gives how many descriptors were ready; LOOP_BATCH: perhaps more are. */
+enum { LOOP_BATCH = 64 };
+int loop_poll(struct loop *l);
+
 /* Turns until loop_stop() was called. */
 void loop_run(struct loop *l);
 void loop_stop(struct loop *l);

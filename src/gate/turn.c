@@ -1,0 +1,161 @@
+/*
+ * gate/turn.c - whose turn it is.
+ *
+ * Room: gate (acting). Touches: nothing.
+ * Theory: a line that was empty is fresh, and goes before those that wait; once its part is used up, or it has no more to do, it goes behind them. So a wall that asks for
+ * little is not behind those that ask for all there is, and one that only seems to ask for little is fresh once in a round. What was used beyond a part is paid in the
+ * next rounds.
+ */
+#include "gate/turn.h"
+
+static void
+append(struct turn_list *l, struct turn *turn)
+{
+        turn->next = NULL;
+        *l->last = turn;
+        l->last = &turn->next;
+}
+
+static void
+take_out(struct turn_list *l, const struct turn *turn)
+{
+        struct turn **at = &l->first;
+
+        while (*at && *at != turn)
+                at = &(*at)->next;
+        if (!*at)
+                return;
+        *at = turn->next;
+        if (l->last == &turn->next)
+                l->last = at;
+}
+
+void
+turns_init(struct turns *t)
+{
+        t->fresh = (struct turn_list){ NULL, &t->fresh.first };
+        t->waiting = (struct turn_list){ NULL, &t->waiting.first };
+}
+
+bool
+turns_are_over(const struct turns *t)
+{
+        return !t->fresh.first && !t->waiting.first;
+}
+
+void
+turn_begin(struct turns *t, struct turn *turn)
+{
+        *turn = (struct turn){ .turns = t, .state = TURN_IDLE };
+        turn->last = &turn->first;
+}
+
+static void
+set_state(struct turn *turn, int state)
+{
+        struct turns *t = turn->turns;
+
+        if (turn->state == TURN_FRESH)
+                take_out(&t->fresh, turn);
+        if (turn->state == TURN_WAITING)
+                take_out(&t->waiting, turn);
+        turn->state = state;
+        if (state == TURN_FRESH)
+                append(&t->fresh, turn);
+        if (state == TURN_WAITING)
+                append(&t->waiting, turn);
+}
+
+void
+job_end(struct job *j)
+{
+        if (!j->turn)
+                return;
+        *j->back = j->next;
+        if (j->next)
+                j->next->back = j->back;
+        else
+                j->turn->last = j->back;
+        j->turn = NULL;
+}
+
+void
+turn_end(struct turn *turn)
+{
+        if (!turn->turns)
+                return;
+        while (turn->first)
+                job_end(turn->first);
+        set_state(turn, TURN_IDLE);
+        turn->turns = NULL;
+}
+
+void
+turn_want(struct turn *turn, struct job *j, void (*run)(struct job *j))
+{
+        j->run = run;
+        if (j->turn || !turn->turns || (turn->only && turn->only != j))
+                return;
+        j->turn = turn;
+        j->next = NULL;
+        j->back = turn->last;
+        *turn->last = j;
+        turn->last = &j->next;
+        if (turn->state == TURN_IDLE) {
+                turn->left = TURN_PART;
+                set_state(turn, TURN_FRESH);
+        }
+}
+
+void
+turn_close(struct turn *turn, struct job *j, void (*run)(struct job *j))
+{
+        while (turn->first)
+                job_end(turn->first);
+        turn->only = j;
+        turn_want(turn, j, run);
+}
+
+void
+turn_use(struct turn *turn, size_t cost)
+{
+        turn->left -= (int64_t)cost;
+}
+
+bool
+turn_is_used(const struct turn *turn)
+{
+        return turn->left <= 0;
+}
+
+/* One after the other, as far as its part goes. */
+static void
+run_jobs(struct turn *turn)
+{
+        while (turn->first && turn->left > 0) {
+                struct job *j = turn->first;
+
+                job_end(j);
+                turn->left -= TURN_JOB;
+                j->run(j);
+        }
+}
+
+void
+turns_take(struct turns *t)
+{
+        struct turn *turn = t->fresh.first ? t->fresh.first : t->waiting.first;
+
+        if (!turn)
+                return;
+        run_jobs(turn);
+        if (!turn->turns)                      /* its wall ended, and is freed later */
+                return;
+        if (turn->left > 0 && (turn->state == TURN_WAITING || !t->waiting.first)) {
+                set_state(turn, TURN_IDLE);
+                return;
+        }
+        if (turn->left <= 0)
+                turn->left += TURN_PART;
+        set_state(turn, TURN_WAITING);         /* an empty one too: what it wants next comes after those that wait now */
+}

@@ -1,0 +1,155 @@
+/*
+ * gate/turn_test.c - a wall that wants much keeps no other waiting for longer than its part.
+ */
+#include "gate/turn.h"
+
+#include "base/unit.h"
+
+enum { BUSY = 4, JOBS = 64, ROUNDS = 1000 };
+
+struct work { struct job job; struct turn *turn; size_t cost, done; bool goes_on; };
+
+static struct turns turns;
+static size_t used;            /* since somebody last looked */
+
+static void
+run(struct job *j)
+{
+        struct work *w = (struct work *)j;
+
+        w->done++;
+        used += w->cost + TURN_JOB;
+        turn_use(w->turn, w->cost);
+        if (w->goes_on)
+                turn_want(w->turn, j, run);
+}
+
+static void
+one_after_the_other(void **state)
+{
+        static struct turn busy[BUSY], quiet;
+        static struct work work[BUSY][JOBS], little = { .turn = &quiet, .cost = 5 };
+        size_t most = 0;
+
+        (void)state;
+        turns_init(&turns);
+        turn_begin(&turns, &quiet);
+        for (size_t i = 0; i < BUSY; i++) {
+                turn_begin(&turns, &busy[i]);
+                for (size_t k = 0; k < JOBS; k++) {
+                        work[i][k] = (struct work){ .turn = &busy[i], .cost = 10, .goes_on = true };
+                        turn_want(&busy[i], &work[i][k].job, run);
+                }
+        }
+        for (size_t i = 0; i < ROUNDS; i++)
+                turns_take(&turns);
+        for (size_t i = 0; i < ROUNDS; i++) {
+                size_t before = little.done;
+
+                used = 0;
+                turn_want(&quiet, &little.job, run);
+                for (size_t n = 0; n < BUSY + 2 && little.done == before; n++)
+                        turns_take(&turns);
+                assert_int_equal(little.done, before + 1);
+                most = used > most ? used : most;
+                for (size_t n = 0; n < 2 * BUSY; n++)          /* it rests */
+                        turns_take(&turns);
+        }
+        assert_true(most <= 16);               /* it was fresh: before all that wait */
+        for (size_t i = 1; i < BUSY; i++)
+                assert_in_range(work[i][JOBS - 1].done + 2, work[0][JOBS - 1].done, work[0][JOBS - 1].done + 4);
+        for (size_t k = 1; k < JOBS; k++)
+                assert_in_range(work[0][k].done + 1, work[0][0].done, work[0][0].done + 2);
+}
+
+/* One that never rests is served once a round, and waits for a part of each of the others. */
+static void
+who_always_comes_again(void **state)
+{
+        static struct turn busy[BUSY], sly;
+        static struct work work[BUSY], more = { .turn = &sly, .cost = 1 };
+        size_t count = 0;
+
+        (void)state;
+        turns_init(&turns);
+        turn_begin(&turns, &sly);
+        for (size_t i = 0; i < BUSY; i++) {
+                turn_begin(&turns, &busy[i]);
+                work[i] = (struct work){ .turn = &busy[i], .cost = 10, .goes_on = true };
+                turn_want(&busy[i], &work[i].job, run);
+        }
+        for (size_t i = 0; i < ROUNDS; i++) {
+                turn_want(&sly, &more.job, run);
+                turns_take(&turns);
+        }
+        for (size_t i = 0; i < BUSY; i++)
+                count += work[i].done;
+        assert_true(count >= (size_t)ROUNDS * BUSY / (BUSY + 2) * (TURN_PART / 11));
+        assert_true(more.done >= ROUNDS / (BUSY + 2));
+}
+
+static void
+what_is_beyond_a_part_is_paid(void **state)
+{
+        struct turn one, other;
+        struct work large = { .turn = &one, .cost = (size_t)TURN_PART * 10, .goes_on = true }, small = { .turn = &other, .cost = TURN_PART, .goes_on = true };
+
+        (void)state;
+        turns_init(&turns);
+        turn_begin(&turns, &one);
+        turn_begin(&turns, &other);
+        turn_want(&one, &large.job, run);
+        turn_want(&other, &small.job, run);
+        for (size_t i = 0; i < ROUNDS; i++)
+                turns_take(&turns);
+        assert_in_range(small.done, large.done * 9, large.done * 12);
+}
+
+static void
+ends(void **state)
+{
+        struct turn turn = { .turns = NULL };
+        struct work a = { .turn = &turn }, b = { .turn = &turn }, last = { .turn = &turn };
+
+        (void)state;
+        turn_end(&turn);
+        turns_init(&turns);
+        turns_take(&turns);
+        turn_begin(&turns, &turn);
+        turn_want(&turn, &a.job, run);
+        turn_want(&turn, &b.job, run);
+        turn_want(&turn, &a.job, run);
+        job_end(&a.job);
+        job_end(&a.job);
+        turns_take(&turns);
+        assert_int_equal(a.done, 0);
+        assert_int_equal(b.done, 1);
+        assert_true(turns_are_over(&turns));
+        turn_want(&turn, &a.job, run);
+        turn_want(&turn, &b.job, run);
+        job_end(&b.job);
+        turn_close(&turn, &last.job, run);
+        turn_want(&turn, &b.job, run);
+        turns_take(&turns);
+        assert_int_equal(a.done + b.done, 1);
+        assert_int_equal(last.done, 1);
+        turn_want(&turn, &last.job, run);
+        turn_end(&turn);
+        assert_true(turns_are_over(&turns));
+        turn_want(&turn, &a.job, run);
+        turns_take(&turns);
+        assert_int_equal(a.done + last.done, 1);
+}
+
+int
+main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(one_after_the_other),
+                cmocka_unit_test(who_always_comes_again),
+                cmocka_unit_test(what_is_beyond_a_part_is_paid),
+                cmocka_unit_test(ends),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
