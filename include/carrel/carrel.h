@@ -47,7 +47,8 @@ struct carrel;
 
 /*
  * Connects to the daemon whose state directory is `state`; NULL: $CARREL_STATE, else /var/lib/carrel for root, else
- * $XDG_STATE_HOME/carrel or ~/.local/state/carrel. Errors: daemon_unreachable (its hint says how to start one).
+ * $XDG_STATE_HOME/carrel or ~/.local/state/carrel. Errors: daemon_unreachable (its hint says how to start one; with the
+ * reason "untrusted" another user than the caller and root listens there, whom $CARREL_DAEMON_UID does not name: nothing was sent).
  */
 int carrel_open(const char *state, struct carrel **ret, struct carrel_error *e);
 

@@ -89,7 +89,7 @@ static const struct command commands[] = {
           "  --socket-mode MODE    of the unix sockets (default: 0600); whoever may write to them may make sandboxes\n"
           "  --json                one JSON object a line on standard error instead of words\n"
           "  --graph               print which processes there are and who talks to whom, and end\n",
-          "carrel serve --state /tmp/carrel-state", cmd_serve },
+          "carrel serve --state ~/carrel-state", cmd_serve },
         { "mcp", "Serve one agent on standard input and output: the Model Context Protocol, with sandboxes as tools.",
           "[-f FILE] [-w DIR] [--state DIR] [--sandbox ID] [--context] [--context-key KEY] [--cache-key FIELD] [--runtime NAME] [--tool-names mastra|plain] "
           "[--keep-background] [--manage] [--instructions resolve]",

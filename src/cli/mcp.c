@@ -38,6 +38,7 @@
 #include "image/image.h"
 #include "ref/file.h"
 #include "text/tree_pack.h"
+#include "wire/trust.h"
 
 enum { ARENA_MAX = 16 << 20, WORDS_MAX = 32 + 2 * REF_READS_MAX, PATIENCE_MS = 20000, STEP_MS = 10 };
 
@@ -243,7 +244,7 @@ reach_daemon(struct mcp *m, struct error *e)
         m->keeper_fd = connect_keeper(state);
         m->daemon_state = m->keeper_fd >= 0 ? state : m->private_state;
         if (m->keeper_fd >= 0)
-                return 0;
+                return trust_check(m->keeper_fd, state, e);
         if ((m->state || getenv("CARREL_STATE")) && errno == EACCES) {
                 (void)fail_sys(e, ERROR_DAEMON_UNREACHABLE, errno, "reaching the daemon in %.200s", state);
                 error_hint(e, "That daemon is another user's: run as that user, or name a state directory of your own with --state DIR.");

@@ -21,6 +21,7 @@
 #include "clock/clock.h"
 #include "wire/call.h"
 #include "wire/message.h"
+#include "wire/trust.h"
 
 enum { REPLY_MAX = 64 << 20, AGAIN_MS = 3000, PAUSE_MS = 20 };
 
@@ -88,6 +89,10 @@ dial(const char *state, int *ret, struct error *e)
 
                 (void)close(fd);
                 return unreachable(e, sys, state);
+        }
+        if (trust_check(fd, state, e) < 0) {
+                (void)close(fd);
+                return -1;
         }
         *ret = fd;
         return 0;
@@ -294,7 +299,7 @@ dial_again(struct carrel *c, struct error *e)
 
         hang_up(c);
         while (dial(c->state, &c->socket, e) < 0) {
-                if (e->reason[0] == '\0' || clock_boot_ms() >= until)
+                if (strcmp(e->reason, "not_running") != 0 || clock_boot_ms() >= until)
                         return -1;
                 (void)nanosleep(&pause, NULL);
         }

@@ -30,6 +30,7 @@
 #include "mcp/server.h"
 #include "text/tree_pack.h"
 #include "text/visible.h"
+#include "wire/trust.h"
 
 enum { READ_ROOM = 64 * 1024, STOP_MS = 10000, RETURN_MS = 30000 /* for a daemon that is started again */, RETRY_MS = 50 };
 
@@ -50,6 +51,7 @@ struct stdio {
         struct mcp_call call;          /* what the program itself asks for: its sandbox's beginning and end */
         struct loop_timer patience, back;
         uint64_t gone_ms;              /* when the keeper went */
+        uid_t keeper_uid;              /* whose it was */
         char made[65];                 /* the sandbox that was made for this agent */
         struct mcp_bytes names;        /* of sandboxes that are still to be stopped, each with its NUL */
         size_t names_at;
@@ -446,15 +448,18 @@ read_manifest(const char *fd_text, struct arena *arena, const struct node **ret,
 
 static void keeper_gone(void *data);
 
+/* The daemon that was started again is the same user's, or it is somebody else who listens there now. */
 static int
-connect_again(const char *path)
+connect_again(const char *path, uid_t owner)
 {
         struct sockaddr_un to = { .sun_family = AF_UNIX };
         int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        uid_t peer;
 
         if (fd < 0)
                 return -1;
-        if (snprintf(to.sun_path, sizeof to.sun_path, "%s", path) < (int)sizeof to.sun_path && connect(fd, (struct sockaddr *)&to, sizeof to) == 0)
+        if (snprintf(to.sun_path, sizeof to.sun_path, "%s", path) < (int)sizeof to.sun_path && connect(fd, (struct sockaddr *)&to, sizeof to) == 0 &&
+            trust_peer_uid(fd, &peer) == 0 && peer == owner)
                 return fd;
         (void)close(fd);
         return -1;
@@ -469,7 +474,7 @@ come_back(struct loop_timer *t)
 
         keeper_close(s->keeper);
         s->keeper = s->backend.keeper = NULL;
-        fd = s->options->keeper_path ? connect_again(s->options->keeper_path) : -1;
+        fd = s->options->keeper_path ? connect_again(s->options->keeper_path, s->keeper_uid) : -1;
         if (fd >= 0 && keeper_open(s->loop, fd, keeper_gone, s, &s->keeper, &e) == 0) {
                 s->backend.keeper = s->keeper;
                 mcp_keeper_is_back(&s->backend);
@@ -532,6 +537,8 @@ serve(struct stdio *s, const struct stdio_options *o, struct arena *arena, struc
         mcp_out_init(&s->out, s->loop);
         if (o->manifest && read_manifest(o->manifest, arena, &s->ask.manifest, e) < 0)
                 return -1;
+        if (trust_peer_uid((int)strtol(o->keeper, NULL, 10), &s->keeper_uid) < 0)
+                return fail(e, ERROR_PROTOCOL, "the keeper's connection is no unix socket");
         if (hear_signals(s, e) < 0 || keeper_open(s->loop, (int)strtol(o->keeper, NULL, 10), keeper_gone, s, &s->keeper, e) < 0)
                 return -1;
         mcp_keeper_init(&s->backend, s->loop, s->keeper, false);

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import check, end, need_programs, report
+from box_rig import ROOT, check, end, need_programs, report
 from fake_keeper import SANDBOX, STARTED, FakeKeeper, play
 from test_clock import Clock
 from wire import C_END, C_STDERR, C_STDIN, C_STDOUT, END, FIELDS, HEAD, KIND, MAGIC, REPLY, REPLY_MORE, VERSION, end_frame, entry, frame, record
@@ -47,6 +47,26 @@ def no_daemon():
             report("without a daemon, carrel %s says how to start one" % " ".join(words), wrong)
             os.rmdir(k.folder + "/state")
             os.rmdir(k.folder)
+
+
+def strangers():
+    """Who owns the directory of a socket may listen there: nothing is sent to a user whom the caller did not choose (gate 14)."""
+    if not ROOT:
+        report("a keeper of another user is sent nothing", skip="only root can play another user")
+        return
+    for words in (["create", "-e", "API_KEY=s3cret"], ["exec", "x", "-e", "API_KEY=s3cret", "--", "true"], ["ls"], ["mcp"]):
+        with FakeKeeper(uid=4242) as k:
+            k.on("create", k.answer(SANDBOX))
+            k.on("list", k.answer({"items": []}))
+            done = k.carrel(*words)
+            report("carrel %s sends nothing to another user" % words[0], [] if done.returncode == 125 and b"user 4242 listens in" in done.stderr and
+                   b"CARREL_DAEMON_UID=4242" in done.stderr and k.calls == [] else [said(done), k.calls])
+    for uid, text, is_good in ((4242, "4242", True), (4242, "4243", False), (4242, "", False), (4242, "4242x", False), (4242, str(2 ** 32 + 4242), False), (4242, str(2 ** 64 + 4242), False),
+                               (4242, "-1", False), (0, "4242", True)):
+        with FakeKeeper(uid=uid) as k:
+            k.on("list", k.answer({"items": []}))
+            done = k.carrel("ls", env={"CARREL_DAEMON_UID": text})
+            check("user %d listens, and CARREL_DAEMON_UID is \"%s\"" % (uid, text), (done.returncode == 0 and len(k.calls) == 1) if is_good else (done.returncode == 125 and k.calls == []), said(done), k.calls)
 
 
 def refusals(k):
@@ -301,6 +321,7 @@ def events(k):
 def main():
     need_programs()
     no_daemon()
+    strangers()
     with FakeKeeper() as k:
         for part in (refusals, parts, lost, lies, hostile_words, channels, files, events):
             part(k)

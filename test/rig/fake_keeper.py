@@ -68,7 +68,9 @@ def play(sock, *parts):
 
 
 class FakeKeeper:
-    def __init__(self):
+    def __init__(self, uid=None):
+        """`uid`: who listens, for a test that is root."""
+        self.uid = uid
         self.folder = tempfile.mkdtemp(prefix="carrel-fake-")
         self.state = os.path.join(self.folder, "state")
         os.mkdir(self.state, 0o700)
@@ -87,7 +89,11 @@ class FakeKeeper:
     def listen(self):
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.listener.bind(self.path)
+        if self.uid is not None:
+            os.seteuid(self.uid)       # SO_PEERCRED says who called listen()
         self.listener.listen(16)
+        if self.uid is not None:
+            os.seteuid(0)
         threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()
 
     def deaf(self):
