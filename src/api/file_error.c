@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 static const struct { int sys; enum error_code code; const char *reason, *message; } rows[] = {
         { ENOENT,       ERROR_FILE_NOT_FOUND,      "missing",     "there is no such file or directory" },
@@ -76,4 +77,19 @@ file_error_read(struct error *e, int status, const char *path, size_t len)
         if (row < 0)
                 return fail(e, ERROR_BACKEND_FAILED, "the file operation inside failed with status %d%s%s", status, shown[0] ? ": " : "", shown);
         return fail_at(e, rows[row].code, "path", rows[row].reason, "%s%s%s", shown, shown[0] ? ": " : "", rows[row].message);
+}
+
+int
+file_ended_read(struct error *e, const char *outcome)
+{
+        static const struct { const char *outcome; enum error_code code; const char *message; } endings[] = {
+                { "killed",     ERROR_CANCELED, "the sandbox was stopped, or everything in it was killed, before the file operation ended" },
+                { "timed_out",  ERROR_TIMEOUT,  "the time of the sandbox, or of the file operation, was over before it ended" },
+                { "oom_killed", ERROR_OOM,      "the sandbox had no memory left for the file operation" },
+        };
+
+        for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+                if (strcmp(endings[i].outcome, outcome) == 0)
+                        return fail_at(e, endings[i].code, NULL, endings[i].outcome, "%s", endings[i].message);
+        return fail_at(e, ERROR_BACKEND_FAILED, NULL, outcome, "the file operation inside was ended: %s", outcome);
 }

@@ -17,4 +17,7 @@ enum error_code file_error_code(int sys);
  */
 int file_error_read(struct error *e, int status, const char *path, size_t len);
 
+/* Writes the error of a file operation that did not exit: `outcome` is the word its end has (event/outcome.h). Always returns -1. */
+int file_ended_read(struct error *e, const char *outcome);
+
 #endif

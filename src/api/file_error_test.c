@@ -27,10 +27,26 @@ each_errno_has_its_code(void **state)
         }
 }
 
+static void
+each_other_ending_has_its_code(void **state)
+{
+        static const struct { const char *outcome, *wire; } cases[] = {
+                { "killed", "canceled" }, { "timed_out", "sandbox_timeout" }, { "oom_killed", "sandbox_oom" }, { "lost", "sandbox_backend_failed" },
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct error e = { 0 };
+
+                assert_int_equal(file_ended_read(&e, cases[i].outcome), -1);
+                assert_string_equal(error_wire_name(e.code), cases[i].wire);
+                assert_string_equal(e.reason, cases[i].outcome);
+        }
+}
+
 int
 main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(each_errno_has_its_code) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(each_errno_has_its_code), cmocka_unit_test(each_other_ending_has_its_code) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

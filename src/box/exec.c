@@ -512,10 +512,13 @@ static void end_with(struct exec *x, const struct wire_exec_ended *ended);
 void
 exec_failed(struct exec *x, const struct wire_exec_failed *failed)
 {
+        unsigned is_its_own = failed->stage == WIRE_STAGE_LOOKUP || failed->stage == WIRE_STAGE_DIRECTORY;
+
         if (x->state != BOX_EXEC_STARTING)
                 return;
-        if (failed->sys == ECANCELED && x->word != UNDECIDED) {
-                end_with(x, NULL);
+        /* What was killed meanwhile fails to start because of that, whatever the kernel calls it. */
+        if (!is_its_own && (x->word != UNDECIDED || x->box->state >= BOX_ENDING)) {
+                exec_lost(x, x->box->state >= BOX_ENDING ? box_word(x->box) : x->word);
                 return;
         }
         x->box->starting--;
@@ -547,6 +550,8 @@ decide(struct exec *x, const struct wire_exec_ended *ended)
                 x->end.word = x->word;
         else if (!ended)
                 x->end.word = OUTCOME_LOST;
+        else if (x->box->state >= BOX_ENDING && is_signal && ended->status == SIGKILL)
+                x->end.word = box_word(x->box);                /* the maker kills all of them, and pid 1 may tell of some before it goes */
         else if (was_short_of_memory(x, ended))
                 x->end.word = OUTCOME_OOM_KILLED;
         else if (!is_signal) {

@@ -327,11 +327,43 @@ a_long_journal_is_written_anew_with_what_is_kept(void **state)
         assert_true(b.journal.len > EXECS_KEPT_MAX * sizeof(struct box_journal));
 }
 
+/* A box that ends takes starts and runs along in one word; a program that is not there was not there before. */
+static void
+an_end_of_the_box_is_told_as_one(void **state)
+{
+        static const struct { uint32_t stage; int sys, has_failed; } starts[] = {
+                { WIRE_STAGE_SPAWN, ECANCELED, 0 }, { WIRE_STAGE_PREPARE, ENODEV, 0 }, { WIRE_STAGE_TERMINAL, EIO, 0 }, { WIRE_STAGE_LOOKUP, ENOENT, 1 },
+        };
+        char text[64];
+
+        (void)state;
+        for (uint32_t i = 0; i <= sizeof starts / sizeof *starts; i++) {
+                int fds[3], channel = ask(i + 1, 0, "");
+                struct channel_end end;
+
+                (void)heard(fds);
+                b.state = BOX_ENDING;
+                b.gone.cause = BOX_GONE_STOPPED;
+                if (i < sizeof starts / sizeof *starts) {
+                        exec_failed(exec_find(&b, i + 1), &(struct wire_exec_failed){ i + 1, starts[i].sys, starts[i].stage });
+                } else {
+                        exec_started(exec_find(&b, i + 1), 5, -1);
+                        ended(i + 1, CLD_KILLED, 9);
+                }
+                end = end_of(channel, text, sizeof text);
+                assert_int_equal(end.word, i < sizeof starts / sizeof *starts && starts[i].has_failed ? OUTCOME_MAX : OUTCOME_KILLED);
+                b.state = BOX_RUNNING;
+                let_go(fds);
+        }
+        assert_int_equal(b.starting + b.running, 0);
+}
+
 int
 main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(each_end_has_one_word, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(an_end_of_the_box_is_told_as_one, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_key_that_was_used_starts_nothing, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(one_key_has_one_input_whoever_says_it, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_number_that_is_taken_or_a_torn_message_is_refused, set_up, tear_down),

@@ -47,6 +47,8 @@ how_it_ended(const struct file_stream *s, struct error *e)
                 return fail(e, ERROR_CONNECTION_LOST, "the sandbox was lost before the file operation ended");
         if (end->exit_code == 0)
                 return 0;
+        if (strcmp(end->outcome, "exited") != 0)
+                return file_ended_read(e, end->outcome);
         return file_error_read(e, end->exit_code > 0 ? end->exit_code : OPERATION_FAILED, s->path, s->path_len);
 }
 

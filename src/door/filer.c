@@ -97,8 +97,7 @@ on_end(struct follow *follow, const struct channel_end *end)
                 if (end->word == OUTCOME_EXITED)
                         (void)file_error_read(&e, end->exit_code, f->failed_path, f->failed_len);
                 else
-                        (void)fail(&e, end->word == OUTCOME_OOM_KILLED ? ERROR_OOM : ERROR_BACKEND_FAILED, "the file operation inside was ended: %s",
-                                   outcome_name(end->word < OUTCOME_MAX ? (enum outcome_word)end->word : OUTCOME_LOST));
+                        (void)file_ended_read(&e, outcome_name(end->word < OUTCOME_MAX ? (enum outcome_word)end->word : OUTCOME_LOST));
                 filer_fail(f, &e);
         }
 }

@@ -416,8 +416,10 @@ join(struct call *c, struct sandbox *s, const struct wire_box_listed *l, bool is
         /* What stands in the call itself was given when it was made first. */
         if (!record_find(&c->record, FIELD_INPUT, &input))
                 ask.flags |= BOX_EXEC_AGAIN;
-        if ((!is_known && check_beginning(s, &c->record, l, e) < 0) || attach(s, &ask, &channel, e) < 0)
+        if (!is_known && check_beginning(s, &c->record, l, e) < 0)
                 return CALL_FAILED;
+        if (attach(s, &ask, &channel, e) < 0)
+                return sandbox_is_settling(s) ? sandbox_need_box(s, c, e) : CALL_FAILED;
         reply_exec(c, s, l, channel);
         if (record_get_bool(&c->record, FIELD_WAIT_PORTS, 0) && (l->state == BOX_EXEC_STARTING || l->state == BOX_EXEC_RUNNING))
                 port_wait_begin(c, s, l->exec);
@@ -443,7 +445,7 @@ start(struct call *c, struct sandbox *s, struct error *e)
                 return CALL_FAILED;
         q.secrets = secret_of_call(c);
         if (exec_send(s, &q, &channel, e) < 0)
-                return CALL_FAILED;
+                return sandbox_is_settling(s) ? sandbox_need_box(s, c, e) : CALL_FAILED;
         secret_tell(c, s, q.box.exec);
         exec_note_key(c, s);
         reply_exec(c, s, box_find_exec(s->box, q.box.exec), channel);

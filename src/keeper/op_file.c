@@ -45,8 +45,10 @@ run(struct call *c, bool changes, const struct words *w, struct error *e)
         q.box = (struct wire_box_exec){ .flags = BOX_EXEC_QUIET | BOX_EXEC_LOSSLESS | (takes_input ? 0u : BOX_EXEC_NO_STDIN), .deadline_ms = BOX_NO_LIMIT,
                                         .timeout_ms = TIMEOUT_MS, .cpu_ms = BOX_NO_LIMIT, .output_bytes = BOX_NO_LIMIT };
         /* The box is given no key: two writings of one key would be joined, and their bytes mixed in one. Each is whole, and they are the same. */
-        if (exec_find_key(c, s, e) < 0 || exec_send(s, &q, &channel, e) < 0)
+        if (exec_find_key(c, s, e) < 0)
                 return CALL_FAILED;
+        if (exec_send(s, &q, &channel, e) < 0)
+                return sandbox_is_settling(s) ? sandbox_need_box(s, c, e) : CALL_FAILED;
         exec_note_key(c, s);
         reply = reply_begin(c);
         reply_send(c, &reply, 0, channel);

@@ -128,7 +128,7 @@ op_pause(struct call *c, struct error *e)
         if (state != CALL_DONE)
                 return state;
         if (sandbox_freeze(s, true, e) < 0)
-                return CALL_FAILED;
+                return sandbox_is_settling(s) ? sandbox_need_box(s, c, e) : CALL_FAILED;
         calls_add(&s->pausing, c);
         return CALL_WAITS;
 }
@@ -145,7 +145,7 @@ op_resume(struct call *c, struct error *e)
         if (s->state != SANDBOX_PAUSED && !(s->was_freezing && s->freeze_wanted))
                 return answer(c, s);
         if (sandbox_freeze(s, false, e) < 0)
-                return CALL_FAILED;
+                return sandbox_is_settling(s) ? sandbox_need_box(s, c, e) : CALL_FAILED;
         calls_add(&s->resuming, c);
         return CALL_WAITS;
 }

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "backend/backend.h"
 #include "keeper/limits.h"
@@ -146,10 +147,21 @@ say_made(struct sandbox *s, struct error *e)
         return -1;
 }
 
+bool
+sandbox_is_settling(const struct sandbox *s)
+{
+        return (s->state == SANDBOX_RUNNING || s->state == SANDBOX_PAUSED) && s->box && !s->box->is_gone && s->box->peer.is_broken;
+}
+
 enum call_state
 sandbox_need_box(struct sandbox *s, struct call *c, struct error *e)
 {
         sandbox_touch(s);
+        if (sandbox_is_settling(s)) {
+                (void)shutdown(s->box->peer.fd, SHUT_RDWR);    /* heard soon, also where it was us who had too much to say */
+                calls_add(&s->waiting, c);
+                return CALL_WAITS;
+        }
         switch (s->state) {
         case SANDBOX_RUNNING:
                 if (s->was_freezing)
@@ -251,11 +263,12 @@ go_on_freezing(struct sandbox *s)
                         calls_fail(&s->waiting, &e);
                         calls_fail(&s->resuming, &e);
                 }
-        } else if (s->state == SANDBOX_RUNNING && s->waiting.first) {
-                calls_begin(&s->waiting);
-        } else if (s->state == SANDBOX_RUNNING && s->pausing.first && sandbox_freeze(s, true, &e) < 0) {
-                calls_fail(&s->pausing, &e);
+                return;
         }
+        if (s->state == SANDBOX_RUNNING && s->waiting.first)
+                calls_begin(&s->waiting);
+        if (s->state == SANDBOX_RUNNING && s->pausing.first && sandbox_freeze(s, true, &e) < 0)
+                calls_fail(&s->pausing, &e);
 }
 
 void
@@ -267,7 +280,9 @@ sandbox_box_frozen(struct sandbox *s, bool is_frozen, int sys)
         s->was_freezing = false;
         if (s->state != SANDBOX_RUNNING && s->state != SANDBOX_PAUSED)
                 return;
-        if (sys != 0) {
+        if (sys == ESRCH)                              /* it is ending: that answers all who wait */
+                return;
+        if (sys != 0 && sys != ECANCELED) {            /* ECANCELED: thawed meanwhile; who wants it frozen is asked for again */
                 (void)fail_sys(&e, sys == ENOTSUP ? ERROR_CAPABILITY_UNAVAILABLE : ERROR_BACKEND_FAILED, sys,
                                is_frozen ? "freezing the sandbox %s" : "thawing the sandbox %s", s->id);
                 if (sys == ENOTSUP)
@@ -275,7 +290,7 @@ sandbox_box_frozen(struct sandbox *s, bool is_frozen, int sys)
                 calls_fail(l, &e);
                 if (!is_frozen)
                         calls_fail(&s->waiting, &e);
-        } else {
+        } else if (sys == 0) {
                 bool was_frozen = s->state == SANDBOX_PAUSED;
 
                 s->state = is_frozen ? SANDBOX_PAUSED : SANDBOX_RUNNING;

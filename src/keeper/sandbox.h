@@ -89,6 +89,12 @@ int sandbox_plan(struct sandbox *s, struct error *e);
  */
 enum call_state sandbox_need_box(struct sandbox *s, struct call *c, struct error *e);
 
+/*
+ * Its box closed its socket, or was cut off, and that is not heard yet: what to answer is known after it, and a call that could not be sent to it begins anew then
+ * (sandbox_need_box() lets it wait).
+ */
+bool sandbox_is_settling(const struct sandbox *s);
+
 /* Begins to make its box, for nobody in particular. */
 int sandbox_start(struct sandbox *s, struct error *e);
 

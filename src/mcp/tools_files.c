@@ -42,7 +42,10 @@ has_succeeded(struct mcp_request *r, const struct channel_end *end)
 
         if (end->word == OUTCOME_EXITED && end->exit_code == 0)
                 return true;
-        (void)file_error_read(&e, end->word == OUTCOME_EXITED ? end->exit_code : 255, r->err.bytes.text ? r->err.bytes.text : "", r->err.bytes.len);
+        if (end->word != OUTCOME_EXITED)
+                (void)file_ended_read(&e, outcome_name(end->word < OUTCOME_MAX ? (enum outcome_word)end->word : OUTCOME_LOST));
+        else
+                (void)file_error_read(&e, end->exit_code, r->err.bytes.text ? r->err.bytes.text : "", r->err.bytes.len);
         request_fail(r, &e);
         return false;
 }

@@ -240,6 +240,7 @@ class Place:
         atexit.register(self.remove)
         LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self.names, self.runtimes = Names(), []
+        self.foreign = groups_named(lambda _: True)        # root's groups are known by one of 65,536 numbers, and others may have left some
         if ROOT:
             os.chmod(self.folder, 0o755)
             if LIBC.unshare(CLONE_NEWNS) < 0:
@@ -283,7 +284,7 @@ class Place:
     def groups(self):
         """Control groups of our sandboxes, wherever they are: their ids are our leases' names, or, as root, lead to them (src/prepare/prepare.c)."""
         ids = {name.removesuffix(".lease") for name in self.names.read()}
-        return groups_named(lambda id_: id_ in ids or str(RESERVED_FIRST + int(id_, 16) % RESERVED_COUNT) in ids) if ids else set()
+        return groups_named(lambda id_: id_ in ids or str(RESERVED_FIRST + int(id_, 16) % RESERVED_COUNT) in ids) - self.foreign if ids else set()
 
     def mounts(self):
         """In our own namespace all of them; else those that name a place of ours."""
