@@ -68,8 +68,9 @@ box_check_over(struct box *b)
                 if (k->queue.first)
                         return;
         for (const struct exec *x = b->execs; x; x = x->next)
-                if (x->channels)
-                        return;
+                for (const struct channel *c = x->channels; c; c = c->next)
+                        if (!c->is_kept)
+                                return;
         _exit(0);
 }
 

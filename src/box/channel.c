@@ -200,18 +200,11 @@ channel_free(struct channel *c)
                 at = &(*at)->next;
         *at = c->next;
         loop_watch_remove(&c->watch);
-        (void)close(c->fd);
+        loop_timer_remove(&c->patience);
+        if (c->fd >= 0)
+                (void)close(c->fd);
         free(c->rest);
         free(c);
-}
-
-static int
-has_owner(const struct exec *x)
-{
-        for (const struct channel *c = x->channels; c; c = c->next)
-                if (c->is_owner)
-                        return 1;
-        return 0;
 }
 
 /* The caller has gone, or has heard everything. */
@@ -222,8 +215,10 @@ done(struct channel *c)
         struct box *b = x->box;
         unsigned leaves_alone = c->is_owner && !c->is_detached && !c->said_end;
 
+        if (leaves_alone && handover_keep(c))
+                return;
         channel_free(c);
-        if (leaves_alone && !x->is_over && (x->flags & BOX_EXEC_BACKGROUND) == 0 && !has_owner(x)) {
+        if (leaves_alone && !x->is_over && (x->flags & BOX_EXEC_BACKGROUND) == 0 && !handover_has_owner(x)) {
                 exec_kill(x, OUTCOME_KILLED);          /* one that was waiting is forgotten by this */
         } else if (x->is_over && (x->flags & BOX_EXEC_QUIET) != 0 && !x->channels) {
                 exec_free(x);
@@ -373,8 +368,8 @@ ready(struct loop_watch *w, uint32_t events)
         struct channel *c = box_holder(w, struct channel, watch);
 
         if ((events & (EPOLLHUP | EPOLLERR)) != 0 && !may_speak(c)) {
-                if (c->exec->waiting && (c->exec->flags & BOX_EXEC_BACKGROUND) == 0) {
-                        done(c);
+                if (c->is_owner && !c->is_detached && (c->exec->flags & BOX_EXEC_BACKGROUND) == 0 && !handover_says_detach(c)) {
+                        done(c);               /* nobody waits for it any more, whatever it could still read */
                         return;
                 }
                 c->is_hung = 1;                /* he said something before he left, and it is read in its time */
@@ -426,8 +421,13 @@ void
 channel_push(struct channel *c)
 {
         struct exec *x = c->exec;
-        int result = say(c);
+        int result;
 
+        if (c->is_kept) {                      /* nobody hears it, and what was said in it may be read now */
+                listen_again(c);
+                return;
+        }
+        result = say(c);
         if ((c->said_end && !c->rest) || ((result < 0 || c->is_deaf) && is_spent(c))) {
                 done(c);
                 return;
@@ -460,11 +460,13 @@ channel_open(struct exec *x, int take_fd, enum channel_of of, unsigned is_lossle
                 (void)close(take_fd);
                 return;
         }
-        *c = (struct channel){ .exec = x, .fd = take_fd, .at = { out_offset, err_offset }, .is_owner = of == CHANNEL_OF_OWNER,
-                               .says_whole = of != CHANNEL_OF_OTHERS && (x->wire_flags & WIRE_EXEC_TTY) == 0, .is_lossless = is_lossless != 0 };
+        *c = (struct channel){ .exec = x, .fd = take_fd, .at = { out_offset, err_offset }, .is_owner = of == CHANNEL_OF_OWNER, .is_repeat = of != CHANNEL_OF_OTHERS,
+                               .by = x->box->speaker, .patience = { .due_ms = LOOP_NEVER }, .says_whole = (of == CHANNEL_OF_SAME_CALL || of == CHANNEL_OF_OWNER) && (x->wire_flags & WIRE_EXEC_TTY) == 0, .is_lossless = is_lossless != 0 };
         while (*at)
                 at = &(*at)->next;
         *at = c;
+        if (c->is_repeat)
+                handover_adopt(c);
         if (loop_watch_add(x->box->loop, &c->watch, take_fd, 0, ready) < 0) {
                 done(c);
                 return;

@@ -123,6 +123,14 @@ serve_exec(struct keeper *k, struct wire_message *m)
         explicit_bzero(body, m->len);          /* the environment may hold secrets */
 }
 
+static enum channel_of
+channel_of(uint32_t flags)
+{
+        if ((flags & BOX_EXEC_AGAIN) != 0)
+                return CHANNEL_OF_SAME_CALL;
+        return (flags & BOX_EXEC_REPEAT) != 0 ? CHANNEL_OF_REPEAT : CHANNEL_OF_OTHERS;
+}
+
 static void
 serve_attach(struct keeper *k, struct wire_message *m)
 {
@@ -135,9 +143,22 @@ serve_attach(struct keeper *k, struct wire_message *m)
         if (fd < 0)
                 return;
         if (x)
-                channel_open(x, fd, (ask.flags & BOX_EXEC_AGAIN) != 0 ? CHANNEL_OF_SAME_CALL : CHANNEL_OF_OTHERS, ask.flags & BOX_EXEC_LOSSLESS, ask.stdout_offset, ask.stderr_offset);
+                channel_open(x, fd, channel_of(ask.flags), ask.flags & BOX_EXEC_LOSSLESS, ask.stdout_offset, ask.stderr_offset);
         else
                 (void)close(fd);
+}
+
+static void
+serve_handed(struct keeper *k, struct wire_message *m)
+{
+        struct wire_exec_number ask;
+        struct exec *x;
+
+        (void)m;
+        memcpy(&ask, body, sizeof ask);
+        x = exec_find(k->box, ask.exec);
+        if (x)
+                handover_done(x, k->number);
 }
 
 static void
@@ -282,6 +303,7 @@ serve_wall(struct keeper *k, struct wire_message *m)
 static const struct row rows[] = {
         { WIRE_BOX_EXEC, sizeof(struct wire_box_exec) + sizeof(struct wire_exec), WIRE_BODY_MAX, serve_exec },
         { WIRE_BOX_ATTACH, sizeof(struct wire_box_attach), sizeof(struct wire_box_attach), serve_attach },
+        { WIRE_BOX_HANDED, sizeof(struct wire_exec_number), sizeof(struct wire_exec_number), serve_handed },
         { WIRE_BOX_SIGNAL, sizeof(struct wire_exec_number), sizeof(struct wire_exec_number), serve_signal },
         { WIRE_BOX_KILL, sizeof(struct wire_box_kill), sizeof(struct wire_box_kill), serve_kill },
         { WIRE_BOX_LIST, 0, 0, serve_list },
@@ -314,6 +336,7 @@ serve_one(struct keeper *k)
                 return -1;
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
                 if (rows[i].kind == m.kind && m.len >= rows[i].least && m.len <= rows[i].most) {
+                        k->box->speaker = k->number;
                         rows[i].serve(k, &m);
                         wire_message_close(&m);
                         give_back(m.len);
@@ -354,6 +377,7 @@ keeper_open(struct box *b, int take_fd_of)
                 return -1;
         }
         k->box = b;
+        k->number = ++b->last_keeper;
         queue_init(&k->queue, take_fd_of);
         k->next = b->keepers;
         b->keepers = k;

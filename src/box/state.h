@@ -67,6 +67,11 @@ struct channel {
         struct channel_frame head;     /* of the frame that is coming in */
         size_t head_got, body_got, body_left;
         unsigned char body[16];        /* of a small frame */
+        uint64_t by;                   /* number of the keeper that brought it */
+        struct loop_timer patience;    /* while is_kept */
+        unsigned is_handed : 1;        /* its caller has the other end */
+        unsigned is_repeat : 1;        /* of a call that was made again */
+        unsigned is_kept : 1;          /* its other end was closed before a caller had it: the place of whoever makes the call again; fd may be -1 */
         unsigned is_owner : 1, says_whole : 1, is_lossless : 1, is_detached : 1, said_started : 1, said_end : 1, is_hung : 1, is_deaf : 1, is_broken : 1;
 };
 
@@ -100,6 +105,7 @@ struct exec {
 struct keeper {
         struct keeper *next;
         struct box *box;
+        uint64_t number;
         struct loop_watch watch;
         struct queue queue;
         unsigned wants_frozen;         /* an answer to FREEZE is owed */
@@ -130,6 +136,7 @@ struct box {
         struct loop_watch maker, guest, listener, freezer;
         struct queue to_guest;
         struct keeper *keepers;
+        uint64_t last_keeper, speaker; /* numbers: the last that came; whose message is served */
         struct exec *execs, *oldest;
         uint32_t last_number, running, starting, kept;
         uint64_t kept_bytes, linger_count, lingering;
@@ -207,7 +214,8 @@ void input_put(struct exec *x, const unsigned char *bytes, size_t len);
 void input_end(struct exec *x);
 void input_close(struct exec *x);
 
-enum channel_of { CHANNEL_OF_OTHERS, CHANNEL_OF_SAME_CALL, CHANNEL_OF_OWNER };    /* who looks on; who made the same call again; whose it is */
+/* Who looks on; who made the same call again, with all its input or with what was given before; whose it is. */
+enum channel_of { CHANNEL_OF_OTHERS, CHANNEL_OF_SAME_CALL, CHANNEL_OF_REPEAT, CHANNEL_OF_OWNER };
 
 /* -- channel.c ----------------------------------------------------------------------------------------------------- */
 void channel_open(struct exec *x, int take_fd, enum channel_of of, unsigned is_lossless, uint64_t out_offset, uint64_t err_offset);
@@ -216,6 +224,13 @@ void channel_push(struct channel *c);                          /* says what can 
 void channel_push_all(struct exec *x);
 void channel_feed_all(struct exec *x);                         /* standard input has room again */
 void channel_free(struct channel *c);
+
+/* -- handover.c ---------------------------------------------------------------------------------------------------- */
+int handover_has_owner(const struct exec *x);                  /* is anybody there, or expected, whose going ends it? */
+int handover_keep(struct channel *c);                          /* its other end is closed. 1: it stays, for the call that is made again */
+void handover_adopt(struct channel *c);                        /* of such a call: what was kept for it is its own */
+void handover_done(struct exec *x, uint64_t keeper);           /* the caller has the other end of the last channel that this keeper brought */
+int handover_says_detach(const struct channel *c);             /* does what was said and is not read yet leave the exec running? */
 
 /* -- keeper.c ------------------------------------------------------------------------------------------------------ */
 int keeper_open(struct box *b, int take_fd);

@@ -337,6 +337,16 @@ reply_exec(struct call *c, const struct sandbox *s, const struct wire_box_listed
         reply_send(c, &w, 0, take_channel);
 }
 
+/* The box is told that the caller has its end, or has gone. While the reply waits here, it goes when we go, and the caller makes its call again. */
+static void
+say_handed(const struct call *c, struct box *b, uint32_t exec)
+{
+        struct wire_exec_number handed = { exec, 0 };
+
+        if (record_get_text(&c->record, FIELD_KEY, "")[0] != '\0' && b->hello.protocol >= BOX_PROTOCOL_HANDED && !(c->connection && c->connection->peer.first))
+                (void)box_send(b, WIRE_BOX_HANDED, &handed, sizeof handed);
+}
+
 /* A channel to an exec that is there. */
 static int
 attach(struct sandbox *s, const struct wire_box_attach *ask, int *ret_channel, struct error *e)
@@ -409,7 +419,7 @@ check_beginning(const struct sandbox *s, const struct record *r, const struct wi
 static enum call_state
 join(struct call *c, struct sandbox *s, const struct wire_box_listed *l, bool is_known, struct error *e)
 {
-        struct wire_box_attach ask = { .exec = l->exec, .flags = record_get_bool(&c->record, FIELD_LOSSLESS, 0) ? BOX_EXEC_LOSSLESS : 0 };
+        struct wire_box_attach ask = { .exec = l->exec, .flags = BOX_EXEC_REPEAT | (record_get_bool(&c->record, FIELD_LOSSLESS, 0) ? BOX_EXEC_LOSSLESS : 0u) };
         struct record_entry input;
         int channel = -1;
 
@@ -421,6 +431,7 @@ join(struct call *c, struct sandbox *s, const struct wire_box_listed *l, bool is
         if (attach(s, &ask, &channel, e) < 0)
                 return sandbox_is_settling(s) ? sandbox_need_box(s, c, e) : CALL_FAILED;
         reply_exec(c, s, l, channel);
+        say_handed(c, s->box, l->exec);
         if (record_get_bool(&c->record, FIELD_WAIT_PORTS, 0) && (l->state == BOX_EXEC_STARTING || l->state == BOX_EXEC_RUNNING))
                 port_wait_begin(c, s, l->exec);
         return CALL_DONE;
@@ -449,6 +460,7 @@ start(struct call *c, struct sandbox *s, struct error *e)
         secret_tell(c, s, q.box.exec);
         exec_note_key(c, s);
         reply_exec(c, s, box_find_exec(s->box, q.box.exec), channel);
+        say_handed(c, s->box, q.box.exec);
         if (record_get_bool(&c->record, FIELD_WAIT_PORTS, 0))
                 port_wait_begin(c, s, q.box.exec);
         return CALL_DONE;

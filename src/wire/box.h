@@ -15,8 +15,8 @@
 #include "wire/channel.h"
 #include "wire/message.h"
 
-/* 1: the first. 2: WIRE_BOX_USAGE. 3: WIRE_BOX_WALL (wire/gate.h). 4: the stock of a routed wall. */
-enum { BOX_PROTOCOL = 4, BOX_PROTOCOL_OLDEST = 1 };
+/* 1: the first. 2: WIRE_BOX_USAGE. 3: WIRE_BOX_WALL (wire/gate.h). 4: the stock of a routed wall. 5: WIRE_BOX_HANDED. */
+enum { BOX_PROTOCOL = 5, BOX_PROTOCOL_OLDEST = 1, BOX_PROTOCOL_HANDED = 5 };
 enum { BOX_ID_LEN = 32, BOX_KEY_LEN = 64 };    /* with the NUL */
 
 /* WIRE_BOX_BEGIN, keeper to spawner: struct wire_box_begin, then the packed plan. Descriptors: the box's end of its keeper socket
@@ -47,6 +47,7 @@ enum box_exec_flag {
         BOX_EXEC_NO_STDIN = 1u << 2,       /* standard input is empty */
         BOX_EXEC_QUIET = 1u << 3,          /* the keeper's own: is not listed, does not keep the box from being idle */
         BOX_EXEC_KILL_REST = 1u << 4,      /* what the command leaves running is killed when it ends */
+        BOX_EXEC_REPEAT = 1u << 6,         /* WIRE_BOX_ATTACH: by a call with the exec's key; the exec is its own, if the caller before it never came */
         BOX_EXEC_AGAIN = 1u << 5,          /* WIRE_BOX_ATTACH: by a call that was made before, and says the same input from its first byte on */
 };
 
@@ -69,6 +70,13 @@ struct wire_box_exec {
 
 /* WIRE_BOX_ATTACH, descriptor: the box's end of a channel. Bytes before an offset are not sent again. Unknown exec: the channel closes at once. */
 struct wire_box_attach { uint32_t exec, flags /* BOX_EXEC_LOSSLESS, BOX_EXEC_AGAIN */; uint64_t stdout_offset, stderr_offset; };
+
+/*
+ * WIRE_BOX_HANDED: struct wire_exec_number. The caller has its end of the channel that this keeper gave last to this exec. A keeper that dies before closes that end, and
+ * the box cannot tell this from a caller who has gone. So a foreground exec with a key whose caller was not said to have come goes on for BOX_REPEAT_MS: the caller
+ * lives, and makes the call again.
+ */
+enum { BOX_REPEAT_MS = 15000 };        /* more than libcarrel tries, and than a daemon takes to come back */
 
 /* WIRE_BOX_SIGNAL: struct wire_exec_number. WIRE_BOX_KILL: the whole tree of one exec, or of every exec of a task, or of all (with what forgotten ones left). */
 struct wire_box_kill { uint32_t exec /* 0: by task */; uint32_t word /* enum outcome_word: KILLED, TIMED_OUT, POLICY_KILLED */; char task[BOX_KEY_LEN] /* "": all */; };

@@ -54,6 +54,8 @@ enum wire_kind {
         WIRE_BOX_DENIED, WIRE_GATE_STARTED, WIRE_GATE_DROPPED,
         /* maker to keeper or box, and box to keeper: struct wire_kept */
         WIRE_KEPT, WIRE_BOX_KEPT,
+        /* keeper to box: struct wire_exec_number, its number 0 (wire/box.h) */
+        WIRE_BOX_HANDED,
         WIRE_KIND_MAX
 };
 

@@ -23,10 +23,11 @@ KINDS = ("MAKE KILL SPAWNED MAKE_FAILED BOX_ENDED EXEC SIGNAL RESIZE KILL_TREE C
          "BOX_BEGIN HELLO BOX_EXEC ATTACH BOX_SIGNAL BOX_KILL LIST LISTED BOX_CONNECT BOX_CONNECTED FREEZE FROZEN DEADLINE STOP "
          "READY STARTED FINISHED GONE USAGE USED").split()
 KIND = {name: number for number, name in enumerate(KINDS, 1)}       # short names of the kinds up to wire/call.h
+KIND["HANDED"] = wire.KIND["BOX_HANDED"]
 assert len(KINDS) + 1 == wire.KIND["CALL"], "src/wire/message.h has other kinds"
 CAUSES = "- stopped deadline oom policy died make_failed stuck".split()
 STATES = "- starting running ended failed".split()
-BACKGROUND, LOSSLESS, NO_STDIN, QUIET, KILL_REST = 1, 2, 4, 8, 16
+BACKGROUND, LOSSLESS, NO_STDIN, QUIET, KILL_REST, AGAIN, REPEAT = 1, 2, 4, 8, 16, 32, 64
 TTY = 1
 
 HELLO = struct.Struct("=Ii32sQQIIII")

@@ -1,0 +1,172 @@
+/*
+ * box/handover.c - whose a foreground exec is, while a keeper hands it over.
+ *
+ * Room: box (program). Touches: fd (looking at what was said), clock.
+ *
+ *     ordered --HANDED--> its caller's --the caller closes--> killed
+ *        | closed, no HANDED yet            ^
+ *        '--> kept --a call with its key----'
+ *               '--nobody for BOX_REPEAT_MS--> killed
+ *
+ * Theory: the keeper gives the order first and the caller's end of the channel after it. If it dies in between, the kernel closes that end, as if the caller had
+ * gone. The caller lives and makes its call again, if that has a key: without one it may not, and nobody would come. A kept channel is the
+ * place of that call: its reader who must lose nothing is at the first byte. What the keeper said in the caller's name is still read from it.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "box/state.h"
+#include "event/outcome.h"
+
+enum { SAID_FIRST = 64 * 1024, SAID_MAX = 16 << 20 };
+
+static int
+may_be_called_again(const struct channel *c)
+{
+        const struct exec *x = c->exec;
+
+        return c->is_owner && !c->is_handed && x->key[0] != '\0' && (x->flags & BOX_EXEC_BACKGROUND) == 0 && !x->is_over &&
+               x->box->protocol >= BOX_PROTOCOL_HANDED && x->box->state < BOX_ENDING;
+}
+
+static void
+close_end(struct channel *c)
+{
+        loop_watch_remove(&c->watch);
+        if (c->fd >= 0)
+                (void)close(c->fd);
+        c->fd = -1;
+        c->is_hung = 0;
+}
+
+/* Nobody came. */
+static void
+give_up(struct loop_timer *t)
+{
+        struct channel *c = box_holder(t, struct channel, patience);
+        struct exec *x = c->exec;
+        struct box *b = x->box;
+
+        channel_free(c);
+        if (!x->is_over && !handover_has_owner(x))
+                exec_kill(x, OUTCOME_KILLED);
+        exec_prune(b);
+        box_check_over(b);
+}
+
+int
+handover_has_owner(const struct exec *x)
+{
+        for (const struct channel *c = x->channels; c; c = c->next)
+                if (c->is_owner)
+                        return 1;
+        return 0;
+}
+
+int
+handover_keep(struct channel *c)
+{
+        struct exec *x = c->exec;
+        char byte;
+
+        if (c->is_kept) {
+                close_end(c);                          /* now everything that was said in it is read */
+                return 1;
+        }
+        if (!may_be_called_again(c))
+                return 0;
+        for (struct channel *other = x->channels; other; other = other->next)
+                if (other != c && other->is_repeat) {  /* who came again was sooner than the news that it had to */
+                        other->is_owner = 1;
+                        return 0;
+                }
+        if (loop_timer_set(x->box->loop, &c->patience, loop_now_ms() + BOX_REPEAT_MS, give_up) < 0)
+                return 0;
+        c->is_kept = 1;
+        c->is_lossless = (x->flags & BOX_EXEC_LOSSLESS) != 0;
+        c->at[0] = c->at[1] = 0;
+        free(c->rest);
+        c->rest = NULL;
+        if (recv(c->fd, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) <= 0) {
+                close_end(c);
+        } else {
+                loop_watch_remove(&c->watch);
+                c->is_hung = 1;                        /* read when there is room for it */
+        }
+        return 1;
+}
+
+void
+handover_adopt(struct channel *c)
+{
+        for (struct channel *k = c->exec->channels, *next; k; k = next) {
+                next = k->next;
+                if (!k->is_kept)
+                        continue;
+                loop_timer_remove(&k->patience);
+                k->is_kept = k->is_owner = 0;
+                c->is_owner = 1;
+                if (k->fd < 0)
+                        channel_free(k);
+        }
+}
+
+void
+handover_done(struct exec *x, uint64_t keeper)
+{
+        struct channel *last = NULL;
+
+        for (struct channel *c = x->channels; c; c = c->next)
+                if (c->by == keeper)
+                        last = c;
+        if (last)
+                last->is_handed = 1;
+}
+
+/* Is there a DETACH among these frames? They begin within the one that is coming in. */
+static int
+has_detach(const struct channel *c, const unsigned char *bytes, size_t len)
+{
+        struct channel_frame head = c->head;
+        size_t got = c->head_got, left = got == sizeof head ? c->body_left : 0;
+
+        while (len > 0) {
+                size_t part = got < sizeof head ? sizeof head - got : left;
+
+                part = part < len ? part : len;
+                if (got < sizeof head) {
+                        memcpy((unsigned char *)&head + got, bytes, part);
+                        got += part;
+                        left = got == sizeof head ? head.len : 0;
+                } else {
+                        left -= part;
+                }
+                bytes += part;
+                len -= part;
+                if (got == sizeof head && left == 0) {
+                        if (head.kind == CHANNEL_DETACH)
+                                return 1;
+                        got = 0;
+                }
+        }
+        return 0;
+}
+
+int
+handover_says_detach(const struct channel *c)
+{
+        for (size_t room = SAID_FIRST; room <= SAID_MAX; room *= 2) {
+                unsigned char *said = malloc(room);
+                ssize_t got = said ? recv(c->fd, said, room, MSG_PEEK | MSG_DONTWAIT) : -1;
+                int found = got > 0 && has_detach(c, said, (size_t)got);
+
+                if (said)
+                        explicit_bzero(said, got > 0 ? (size_t)got : 0);       /* input may be a secret */
+                free(said);
+                if (found || got < 0 || (size_t)got < room)
+                        return found;
+        }
+        return 0;
+}
