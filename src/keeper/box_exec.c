@@ -28,14 +28,16 @@ box_find_key(const struct box *b, const char *key)
         return NULL;
 }
 
-unsigned
+static bool
+is_live(const struct wire_box_listed *l)
+{
+        return l->state == BOX_EXEC_STARTING || l->state == BOX_EXEC_RUNNING;
+}
+
+size_t
 box_running(const struct box *b)
 {
-        unsigned count = 0;
-
-        for (size_t i = 0; i < b->exec_count; i++)
-                count += b->execs[i].state == BOX_EXEC_STARTING || b->execs[i].state == BOX_EXEC_RUNNING;
-        return count;
+        return b->live_count;
 }
 
 /* The oldest that has ended makes room. */
@@ -69,8 +71,11 @@ box_add_exec(struct box *b, const struct wire_box_listed *l)
                         b->exec_room = room;
                 }
                 known = &b->execs[b->exec_count++];
+        } else {
+                b->live_count -= is_live(known);
         }
         *known = *l;
+        b->live_count += is_live(known);
         known->key[sizeof known->key - 1] = known->task[sizeof known->task - 1] = known->command[sizeof known->command - 1] = '\0';
         if (l->exec > b->last_exec && l->exec < 1u << 31)
                 b->last_exec = l->exec;
@@ -84,8 +89,9 @@ box_lose_execs(struct box *b)
         for (size_t i = 0; i < b->exec_count; i++) {
                 struct wire_box_listed *l = &b->execs[i];
 
-                if (l->state != BOX_EXEC_STARTING && l->state != BOX_EXEC_RUNNING)
+                if (!is_live(l))
                         continue;
+                b->live_count--;
                 l->state = BOX_EXEC_ENDED;
                 l->end.word = OUTCOME_LOST;
                 l->end.exit_code = -1;

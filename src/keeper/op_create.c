@@ -169,18 +169,20 @@ row_of(struct call *c, struct arena *memory, char id[SANDBOX_ID_LEN], struct sto
 
 /* One tenant of many does not take every place. */
 static int
-check_room(const struct keeper *k, const char *owner, struct error *e)
+check_room(const struct keeper *k, const struct caller *who, struct error *e)
 {
+        uint64_t most = prepare_limits(&k->host, who->uid).sandboxes;
         size_t count = 0;
 
         if (k->sandbox_count >= SANDBOXES_MAX)
                 return fail(e, ERROR_QUOTA_EXCEEDED, "there are %d sandboxes already", SANDBOXES_MAX);
-        /* lint: a call has an owner; the pool, which has none, is not asked */
-        if (strcmp(owner, k->owner) == 0)
+        for (const struct sandbox *s = k->first; s && most != SPEC_UNSET; s = s->next)
+                count += sandbox_belongs(s, who);
+        if (count < most)
                 return 0;
-        for (const struct sandbox *s = k->first; s; s = s->next)
-                count += s->row.owner && strcmp(s->row.owner, owner) == 0;
-        return count < SANDBOXES_OTHERS_MAX ? 0 : fail(e, ERROR_QUOTA_EXCEEDED, "one owner has at most %d sandboxes", SANDBOXES_OTHERS_MAX);
+        (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "", "sandboxes_max", "%.64s has %zu sandboxes, and this host permits at most %" PRIu64, who->owner, count, most);
+        error_hint(e, "Stop one, or have the operator raise sandboxes_max in the host file.");
+        return -1;
 }
 
 static int
@@ -229,7 +231,7 @@ find_same(struct call *c, const struct store_sandbox *row, struct sandbox **ret,
                 error_hint(e, "It is a moment, in milliseconds since 1970; how long it lives is timeout_ms.");
                 return -1;
         }
-        return check_room(c->keeper, row->owner, e);
+        return check_room(c->keeper, &c->caller, e);
 }
 
 /* -- making one ------------------------------------------------------------------------------------------------------------------------ */
@@ -300,12 +302,14 @@ take_ready(struct call *c, const struct store_sandbox *row, struct error *e)
 {
         unsigned char digest[DIGEST_LEN];
         struct store_bytes wanted = { digest, sizeof digest };
+        struct host_limits most;
         struct sandbox *s;
 
         digest_create(&c->record, true, digest);
         s = pool_find(c->keeper, &wanted);
-        if (!s)
-                return NULL;
+        most = prepare_limits(&c->keeper->host, c->caller.uid);
+        if (!s || !s->prepared || !host_limits_hold(&most, &s->prepared->spec->limits))
+                return NULL;                           /* one of the caller's own is made, within his bounds */
         free_name(c, row);
         return pool_hand_over(s, row, e) < 0 ? NULL : s;
 }

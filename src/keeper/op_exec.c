@@ -8,6 +8,7 @@
  * channel's end. read_only is refused before anything else is looked at (A36-169).
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -198,7 +199,7 @@ manifest_timeout(const struct sandbox *s, bool stays)
 {
         const struct spec_limits *limits = &s->prepared->spec->limits;
 
-        return stays && !limits->is_timeout_given ? BOX_NO_LIMIT : limits->timeout_ms;
+        return stays && !limits->is_timeout_given ? limits->timeout_max_ms : limits->timeout_ms;
 }
 
 /* All of them or none: a command that lost its last words is another command. */
@@ -446,13 +447,29 @@ was_forgotten(struct error *e)
         return CALL_FAILED;
 }
 
+/* Of one owner, in all sandboxes together. */
+static int
+check_execs(const struct call *c, struct error *e)
+{
+        uint64_t most = prepare_limits(&c->keeper->host, c->caller.uid).execs;
+        size_t count = 0;
+
+        for (const struct sandbox *s = c->keeper->first; s && most != SPEC_UNSET; s = s->next)
+                count += s->box && sandbox_belongs(s, &c->caller) ? box_running(s->box) : 0;
+        if (count < most)
+                return 0;
+        (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "", "execs_max", "%.64s runs %zu commands, and this host permits at most %" PRIu64 " at once", c->caller.owner, count, most);
+        error_hint(e, "Wait until one has ended, or have the operator raise execs_max in the host file.");
+        return -1;
+}
+
 static enum call_state
 start(struct call *c, struct sandbox *s, struct error *e)
 {
         struct exec_request q;
         int channel = -1;
 
-        if (request_of(s, &c->record, &q, words, words + ARGV_MAX, e) < 0)
+        if (check_execs(c, e) < 0 || request_of(s, &c->record, &q, words, words + ARGV_MAX, e) < 0)
                 return CALL_FAILED;
         q.secrets = secret_of_call(c);
         if (exec_send(s, &q, &channel, e) < 0)

@@ -157,7 +157,9 @@ static void
 say_limits(struct words *w, const struct spec_limits *l)
 {
         say_limit(w, "A command is killed, with everything it started, after", l->timeout_ms,
-                  l->is_timeout_given ? "ms unless it asks for less" : "ms unless it asks for less; one in the background only when it asks");
+                  l->is_timeout_given || l->timeout_max_ms != SPEC_UNSET ? "ms unless it asks for less" : "ms unless it asks for less; one in the background only when it asks");
+        if (!l->is_timeout_given)
+                say_limit(w, "One in the background is killed after", l->timeout_max_ms, "ms");
         say_limit(w, "CPU time of one command, at most", l->cpu_ms, "ms");
         say_limit(w, "Memory of the whole sandbox, at most", l->memory_mb, "MiB");
         say_limit(w, "Processes and threads at once, at most", l->pids, "");

@@ -11,6 +11,7 @@
 
 #include "keeper/digest.h"
 #include "keeper/sandbox.h"
+#include "spec/field.h"
 
 enum { REFILL_MS = 5, RETRY_MS = 5000, POOL_MAX = 256 };
 
@@ -123,6 +124,31 @@ may_run(const struct sandbox *s, struct error *e)
         return s->prepared->spec->is_read_only ? fail_at(e, ERROR_READ_ONLY, "read_only", NULL, "its manifest says read_only: true, so no command may run") : 0;
 }
 
+/* Whoever claims it may be a stranger: what its manifest leaves open is bounded as for one. What it asks for it has, and then some may not claim it. */
+static int
+bound(struct sandbox *s, struct error *e)
+{
+        struct host_limits most = prepare_limits(&s->keeper->host, PREPARE_UID_ANY);
+        struct spec *spec = arena_new(&s->prepared->arena, struct spec);
+        const struct field *row;
+        const char *section;
+
+        if (!spec)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a sandbox");
+        host_limits_of_others(&most);
+        *spec = *s->prepared->spec;
+        for (size_t i = 0; (row = host_limits_row(i, &section)) != NULL; i++) {
+                uint64_t number, has;
+
+                memcpy(&number, (const char *)&most.each + row->offset, sizeof number);
+                memcpy(&has, (const char *)&spec->limits + row->offset, sizeof has);
+                if (has == row->fallback && has > number)
+                        memcpy((char *)&spec->limits + row->offset, &number, sizeof number);
+        }
+        s->prepared->spec = spec;
+        return 0;
+}
+
 static int
 make_one(struct pool *p, struct error *e)
 {
@@ -137,7 +163,7 @@ make_one(struct pool *p, struct error *e)
         s = registry_add(k, &row, e);
         if (!s)
                 return -1;
-        if (sandbox_judge(s, e) < 0 || may_run(s, e) < 0 || store_sandbox_add(k->store, &s->row, e) < 0) {
+        if (sandbox_judge(s, e) < 0 || may_run(s, e) < 0 || bound(s, e) < 0 || store_sandbox_add(k->store, &s->row, e) < 0) {
                 registry_remove(s);
                 return -1;
         }

@@ -10,8 +10,7 @@
 
 enum sandbox_state { SANDBOX_PENDING, SANDBOX_STARTING, SANDBOX_RUNNING, SANDBOX_PAUSED, SANDBOX_STOPPING, SANDBOX_FAILED };
 
-enum { SANDBOX_ID_LEN = 17, SANDBOX_PORTS_MAX = 64, SANDBOX_TASKS_MAX = 64, SANDBOX_EXECS_MAX = 1024, SANDBOXES_MAX = 4096,
-       SANDBOXES_OTHERS_MAX = 1024 /* of one owner who is not the daemon's own */ };
+enum { SANDBOX_ID_LEN = 17, SANDBOX_PORTS_MAX = 64, SANDBOX_TASKS_MAX = 64, SANDBOX_EXECS_MAX = 1024, SANDBOXES_MAX = 4096 };
 
 struct task {
         struct loop_timer timer;       /* first */
@@ -163,7 +162,7 @@ struct box {
         bool was_greeted, is_ready, is_condemned, was_told_to_stop, is_gone;
         struct wire_box_hello hello;
         struct wire_box_listed *execs; /* ascending */
-        size_t exec_count, exec_room;
+        size_t exec_count, exec_room, live_count;     /* live: not ended */
         uint32_t last_exec, last_quiet, last_request;
         struct connect_request *requests;
         struct calls listening;        /* for it to tell its execs */
@@ -208,7 +207,7 @@ enum call_state box_need_greeting(const struct sandbox *s, struct call *c);
 struct wire_box_listed *box_find_exec(const struct box *b, uint32_t exec);
 struct wire_box_listed *box_find_key(const struct box *b, const char *key);
 struct wire_box_listed *box_add_exec(struct box *b, const struct wire_box_listed *l);
-unsigned box_running(const struct box *b);
+size_t box_running(const struct box *b);
 
 /* One that nobody answers for any more: its sandbox is told what its journal says. */
 int box_bury(struct sandbox *s, struct error *e);

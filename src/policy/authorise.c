@@ -91,6 +91,39 @@ static const struct limit_row limit_rows[] = {
 #undef LIMIT
 
 static void
+refuse_limit(struct asking *a, const struct field *row, const char *section, uint64_t asked, uint64_t most)
+{
+        const char *path = arena_format(a->arena, "%s/%s", section, row->name);
+        struct error e;
+
+        (void)fail_at(&e, ERROR_POLICY_DENIED, path ? path : section, "limits_max", "%s is %llu, and this host permits at most %llu", row->name, (unsigned long long)asked,
+                      (unsigned long long)most);
+        error_hint(&e, "Ask for %llu or less, or have the operator raise limits_max.%s in the host file.", (unsigned long long)most, row->name);
+        findings_add(a->findings, &e);
+}
+
+/* What nobody asked for, a default too, becomes what the host permits; who asked for more is refused. */
+static void
+ask_limits_max(struct asking *a)
+{
+        const struct field *row;
+        const char *section;
+
+        for (size_t i = 0; (row = host_limits_row(i, &section)) != NULL; i++) {
+                uint64_t most, given;
+
+                memcpy(&most, (const char *)&a->rules->limits.each + row->offset, sizeof most);
+                memcpy(&given, (const char *)&a->spec->limits + row->offset, sizeof given);
+                if (given <= most)
+                        continue;
+                if (given != row->fallback)
+                        refuse_limit(a, row, section, given, most);
+                memcpy((char *)&a->result->limits + row->offset, &most, sizeof most);
+        }
+        a->result->limits.timeout_max_ms = a->rules->limits.each.timeout_ms;
+}
+
+static void
 ask_limits(struct asking *a)
 {
         for (size_t i = 0; i < sizeof limit_rows / sizeof limit_rows[0]; i++) {
@@ -99,7 +132,7 @@ ask_limits(struct asking *a)
                 uint64_t value;
                 bool is_able;
 
-                memcpy(&value, (const char *)&a->spec->limits + row->value, sizeof value);
+                memcpy(&value, (const char *)&a->result->limits + row->value, sizeof value);
                 memcpy(&is_able, (const char *)a->can + row->ability, sizeof is_able);
                 if (value == SPEC_UNSET || is_able)
                         continue;
@@ -499,7 +532,7 @@ ask_policy(struct asking *a)
 /* ---- the row of questions ---------------------------------------------------------------------------- */
 
 static void (*const questions[])(struct asking *a) = {
-        ask_trust, ask_limits, ask_egress, ask_secrets, ask_references, ask_passthrough, ask_mounts, ask_tools, ask_policy,
+        ask_trust, ask_limits_max, ask_limits, ask_egress, ask_secrets, ask_references, ask_passthrough, ask_mounts, ask_tools, ask_policy,
         ask_lifecycle,
 };
 

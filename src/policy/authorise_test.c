@@ -194,6 +194,37 @@ the_smaller_cap_counts(void **state)
 }
 
 static void
+asks_within_the_bounds_of_the_host(void **state)
+{
+        static const struct { const char *block, *path; } above[] = {
+                { "{provider: v, config: {}, limits: {memory_mb: 2049}}", "limits/memory_mb" },
+                { "{provider: v, config: {}, limits: {timeout_ms: 60001}}", "limits/timeout_ms" },
+                { "{provider: v, config: {}, metadata: {carrel: {limits: {pids: 101}}}}", "metadata/carrel/limits/pids" },
+        };
+        static const char host[] = "providers: {v: {isolated: true}}\nlimits_max: {memory_mb: 2048, timeout_ms: 60000, pids: 100}";
+        const struct spec *allowed;
+        struct error e;
+
+        (void)state;
+        for (size_t i = 0; i < sizeof above / sizeof above[0]; i++) {
+                assert_int_equal(judge(host, above[i].block, &allowed, &e), -1);
+                assert_int_equal(e.code, ERROR_POLICY_DENIED);
+                assert_string_equal(e.path, above[i].path);
+                assert_string_equal(e.reason, "limits_max");
+        }
+        assert_string_equal(e.message, "pids is 101, and this host permits at most 100");
+        assert_string_equal(error_hint_text(&e), "Ask for 100 or less, or have the operator raise limits_max.pids in the host file.");
+        assert_int_equal(judge(host, "{provider: v, config: {}, limits: {memory_mb: 2048}}", &allowed, &e), 0);
+        assert_int_equal(allowed->limits.memory_mb, 2048);
+        assert_int_equal(judge(host, "{provider: v, config: {}}", &allowed, &e), 0);
+        assert_int_equal(allowed->limits.memory_mb, 2048);     /* nobody asked: the most there is */
+        assert_int_equal(allowed->limits.pids, 100);           /* the default of a manifest is more */
+        assert_int_equal(allowed->limits.timeout_ms, 30000);
+        assert_int_equal(allowed->limits.timeout_max_ms, 60000);
+        assert_true(allowed->limits.cpu_ms == SPEC_UNSET);
+}
+
+static void
 names_each_limit_it_cannot_hold(void **state)
 {
         const struct spec *allowed;
@@ -233,6 +264,7 @@ main(void)
                 cmocka_unit_test(finds_everything_at_once),
                 cmocka_unit_test(narrows_in_a_copy),
                 cmocka_unit_test(the_smaller_cap_counts),
+                cmocka_unit_test(asks_within_the_bounds_of_the_host),
                 cmocka_unit_test(names_each_limit_it_cannot_hold),
                 cmocka_unit_test(knows_names_that_must_not_pass),
         };

@@ -235,6 +235,48 @@ read_egress_caps(struct reading *r, const struct node *n)
 }
 
 static int
+read_limits_max(struct reading *r, const struct node *n)
+{
+        if (n->kind != NODE_MAP)
+                return wrong(r, n, "limits_max", "type", "this is a map from limits to numbers");
+        node_each(member, n) {
+                const struct field *row = host_limits_find(member->key);
+                const char *path = arena_format(r->arena, "limits_max/%s", member->key);
+                uint64_t value = (uint64_t)member->integer;
+
+                if (!path)
+                        return out_of_memory(r->e);
+                if (!row)
+                        return wrong(r, member, path, "unknown_field", "its fields are those of limits and of metadata.carrel.limits in a manifest");
+                if (member->kind != NODE_INT || member->integer < (int64_t)row->min || member->integer > (int64_t)row->max)
+                        return wrong(r, member, path, "range", "this is a whole number within the bounds that a manifest has for it");
+                memcpy((char *)&r->rules->limits.each + row->offset, &value, sizeof value);
+        }
+        return 0;
+}
+
+static int
+read_count(struct reading *r, const struct node *n, int64_t most, uint64_t *ret)
+{
+        if (n->kind != NODE_INT || n->integer < 1 || n->integer > most)
+                return wrong(r, n, n->key, "range", arena_format(r->arena, "this is a whole number from 1 to %lld", (long long)most));
+        *ret = (uint64_t)n->integer;
+        return 0;
+}
+
+static int
+read_sandboxes_max(struct reading *r, const struct node *n)
+{
+        return read_count(r, n, HOST_SANDBOXES_MAX, &r->rules->limits.sandboxes);
+}
+
+static int
+read_execs_max(struct reading *r, const struct node *n)
+{
+        return read_count(r, n, HOST_EXECS_MAX, &r->rules->limits.execs);
+}
+
+static int
 read_passthrough_allow(struct reading *r, const struct node *n)
 {
         return read_names(r, n, "passthrough_allow", &r->rules->passthrough_allow);
@@ -388,6 +430,9 @@ static const struct {
         { "resolvers", read_resolvers },
         { "private_networks", read_private_networks },
         { "egress_caps", read_egress_caps },
+        { "limits_max", read_limits_max },
+        { "sandboxes_max", read_sandboxes_max },
+        { "execs_max", read_execs_max },
         { "passthrough_allow", read_passthrough_allow },
         { "workspace", read_workspace },
         { "secrets", read_secrets },
@@ -429,6 +474,7 @@ rules_new(struct arena *arena, const char *principal)
                 return NULL;
         rules->has_workspace = true;
         fields_default(&egress_caps_set, &rules->egress_caps);
+        rules->limits = host_limits_none();
         rules->usage = (struct grant_usage){ GRANT_USAGE_UNKNOWN, GRANT_USAGE_UNKNOWN, GRANT_USAGE_UNKNOWN };
         rules->principal = arena_text(arena, principal);
         return rules->principal ? rules : NULL;

@@ -12,6 +12,7 @@
  *     resolvers: ["127.0.0.1:5300"]         whom the gate asks for addresses; absent: those of /etc/resolv.conf
  *     private_networks: [10.0.0.0/8]        addresses that listed names may lead to although they are private
  *     egress_caps: {connections: 100}       the most that metadata.carrel.egress may ask for; the fields are the same
+ *     limits_max, sandboxes_max, execs_max  policy/host_limits.h
  *     passthrough_allow: [NPM_TOKEN]        names of the deny list that may pass all the same
  *     workspace: {storage_read_only: true}  or null: there is no parent workspace
  *     secrets, secret_sources, actors       policy/host_secret.h
@@ -32,6 +33,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "policy/grant.h"
+#include "policy/host_limits.h"
 #include "policy/host_provider.h"
 #include "policy/host_secret.h"
 #include "spec/spec.h"
@@ -55,6 +57,7 @@ struct host_rules {
         const struct spec_egress *private_names;  size_t private_name_count;
         struct spec_names resolvers, private_networks;  /* "address:port", "network/bits"; each was read once and is good */
         struct spec_egress_caps egress_caps;            /* SPEC_UNSET: none */
+        struct host_limits limits;
         struct spec_names passthrough_allow;
         bool has_workspace, storage_is_read_only;
         const struct host_inventory *inventories;  size_t inventory_count;

@@ -94,6 +94,16 @@ prepare_take(const struct prepare_host *host, const struct prepare_request *requ
         return p->runtime->prefix ? bring_in(p->runtime->prefix, p, e) : 0;
 }
 
+struct host_limits
+prepare_limits(const struct prepare_host *host, uint32_t caller_uid)
+{
+        struct host_limits limits = host->rules->limits;
+
+        if (caller_uid != PREPARE_UID_ANY && caller_uid != host->facts.uid)
+                host_limits_of_others(&limits);
+        return limits;
+}
+
 /* -- judging a tree ------------------------------------------------------------------------------------------- */
 
 static const struct node standard_config = { .kind = NODE_MAP, .key = "config" };
@@ -137,6 +147,7 @@ judge(const struct prepare_host *host, const struct prepare_request *request, co
         struct host_rules rules = *host->rules;
 
         rules.actor = request->actor;
+        rules.limits = prepare_limits(host, request->caller_uid);
 
         if (manifest_from_tree(&p->arena, tree, kind_of(tree), &v->written, &p->findings, e) < 0)
                 return -1;

@@ -64,6 +64,9 @@ void prepared_init(struct prepared *p);
 /* The same; the first bytes of its arena lie in `memory` (base/arena.h), those of the plan too. */
 void prepared_init_in(struct prepared *p, void *memory, size_t len);
 
+/* How much this caller may have: see policy/host_limits.h. */
+struct host_limits prepare_limits(const struct prepare_host *host, uint32_t caller_uid);
+
 /*
  * Checks and authorises a manifest: the whole front matter, or the block alone; NULL: the standard one (provider local, no network, no
  * mounts, a private home to work in). Opens nothing. A reference to another file is ERROR_REF_UNRESOLVABLE, and the hint names

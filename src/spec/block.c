@@ -121,6 +121,7 @@ spec_init(struct spec *spec, const struct manifest *m)
         fields_default(&limits_set, &spec->limits);
         fields_default(&carrel_limits_set, &spec->limits);
         fields_default(&egress_caps_set, &spec->egress_caps);
+        spec->limits.timeout_max_ms = SPEC_UNSET;
 }
 
 static void

@@ -34,6 +34,7 @@ struct spec_limits {                  /* AIP-36 limits and metadata.carrel.limit
         uint64_t disk_mb;             /* MiB, all private writable places together; default 256 */
         uint64_t output_bytes;        /* standard output and error together; past it output is dropped and counted */
         bool is_timeout_given;        /* timeout_ms was written, be it the default's number */
+        uint64_t timeout_max_ms;      /* for a command that has no limit of its own: the host's; SPEC_UNSET: none. Set by policy/ */
 };
 
 struct spec_secret_name {             /* env.auth.state.env: a name that must resolve to a secret */

@@ -1,0 +1,88 @@
+/*
+ * policy/host_limits.c - how much one sandbox, and one owner, may have on this host.
+ *
+ * Room: policy (deciding, pure). Touches: nothing.
+ * Knows the fields of a manifest's limits, and what a stranger has where the host says nothing. Knows nothing of who asks.
+ * Theory: what can be held at once has a number (memory, tasks, descriptors, disk). Rates are shared by weight and time passes, so those have none.
+ */
+#include "policy/host_limits.h"
+
+#include <string.h>
+
+#include "spec/section.h"
+
+/* Of a caller who is not the daemon's own user. */
+enum { OTHERS_MEMORY_MB = 4096, OTHERS_PIDS = 1024, OTHERS_FILES = 16384, OTHERS_DISK_MB = 1024, OTHERS_SANDBOXES = 64, OTHERS_EXECS = 1024 };
+
+struct host_limits
+host_limits_none(void)
+{
+        const uint64_t no = SPEC_UNSET;
+
+        return (struct host_limits){ .each = { .timeout_ms = no, .memory_mb = no, .cpu_ms = no, .cpu_millicores = no, .pids = no, .open_files = no,
+                                               .io_read_bps = no, .io_write_bps = no, .disk_mb = no, .output_bytes = no },
+                                     .sandboxes = no, .execs = no };
+}
+
+static void
+fill(uint64_t *number, uint64_t instead)
+{
+        if (*number == SPEC_UNSET)
+                *number = instead;
+}
+
+void
+host_limits_of_others(struct host_limits *l)
+{
+        fill(&l->each.memory_mb, OTHERS_MEMORY_MB);
+        fill(&l->each.pids, OTHERS_PIDS);
+        fill(&l->each.open_files, OTHERS_FILES);
+        fill(&l->each.disk_mb, OTHERS_DISK_MB);
+        fill(&l->sandboxes, OTHERS_SANDBOXES);
+        fill(&l->execs, OTHERS_EXECS);
+}
+
+const struct field *
+host_limits_row(size_t index, const char **ret_section)
+{
+        static const struct { const struct field_set *set; const char *section; } parts[] = {
+                { &limits_set, "limits" }, { &carrel_limits_set, "metadata/carrel/limits" },
+        };
+
+        for (size_t p = 0; p < sizeof parts / sizeof parts[0]; p++)
+                for (size_t i = 0; i < parts[p].set->count; i++)
+                        if (parts[p].set->rows[i].kind == FIELD_UINT && index-- == 0) {
+                                *ret_section = parts[p].section;
+                                return &parts[p].set->rows[i];
+                        }
+        return NULL;
+}
+
+const struct field *
+host_limits_find(const char *name)
+{
+        const struct field *row;
+        const char *section;
+
+        for (size_t i = 0; (row = host_limits_row(i, &section)) != NULL; i++)
+                if (strcmp(row->name, name) == 0)
+                        return row;
+        return NULL;
+}
+
+bool
+host_limits_hold(const struct host_limits *l, const struct spec_limits *given)
+{
+        const struct field *row;
+        const char *section;
+
+        for (size_t i = 0; (row = host_limits_row(i, &section)) != NULL; i++) {
+                uint64_t most, has;
+
+                memcpy(&most, (const char *)&l->each + row->offset, sizeof most);
+                memcpy(&has, (const char *)given + row->offset, sizeof has);
+                if (has > most)                /* SPEC_UNSET is the greatest number of all */
+                        return false;
+        }
+        return true;
+}

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""tenants_test - what other users of the machine get through a daemon that root runs: within bounds (P7).
+
+A tenant is another user at the daemon's own socket: the kernel says whom a connection is, so the test changes its effective user id while it connects.
+"""
+import json
+import os
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import check, end
+from daemon_rig import Daemon, UnixConnection, until
+
+TENANT, OTHER = 4242, 4243
+
+
+class TenantConnection(UnixConnection):
+    """Made by another user."""
+    uid = TENANT
+
+    def connect(self):
+        os.setegid(self.uid)
+        os.seteuid(self.uid)
+        try:
+            super().connect()
+        finally:
+            os.seteuid(0)
+            os.setegid(0)
+
+
+class Tenants(Daemon):
+    """Whatever is asked is asked by a tenant, where `uid` names one."""
+    uid = 0
+
+    def connection(self, *more):
+        made = super().connection(*more)
+        if self.uid:
+            made.__class__ = TenantConnection
+            made.uid = self.uid
+        return made
+
+    def by(self, uid, *words, **more):
+        self.uid = uid
+        try:
+            return self.call(*words, **more)
+        finally:
+            self.uid = 0
+
+    def start(self):
+        super().start()
+        os.chmod(self.state, 0o711)
+        return self
+
+
+def sandbox(**limits):
+    return {"manifest": {"provider": "local", "config": {}, "metadata": {"carrel": {"limits": limits}}}}
+
+
+def error(answer):
+    return (answer.status, answer.json["error"]["code"], answer.json["error"]["message"], answer.json["error"].get("hint")) if answer.status >= 400 else answer.status
+
+
+def bounds_nobody_wrote():
+    with Tenants("--socket-mode", "0666") as d:
+        many = error(d.by(TENANT, "POST", "/v1/sandboxes", sandbox(pids=20000)))
+        check("a tenant who asks for 20000 processes is refused with both numbers, and with who can raise them",
+              many == (403, "sandbox_policy_denied", "pids is 20000, and this host permits at most 1024", "Ask for 1024 or less, or have the operator raise limits_max.pids in the host file."), many)
+        mine = d.by(TENANT, "POST", "/v1/sandboxes", {"start": True})
+        check("who asks for nothing gets one", mine.status == 201, mine)
+        box = "/v1/sandboxes/" + mine.json["id"]
+        words = d.by(TENANT, "GET", box + "/instructions").json["text"]
+        check("and it has a cap on memory that nobody wrote", "Memory of the whole sandbox, at most: 4096 MiB" in words, words)
+        own = d.call("POST", "/v1/sandboxes", sandbox(pids=20000))
+        check("the daemon's own user has no such bound", own.status == 201, own)
+        codes = [d.by(TENANT, "POST", "/v1/sandboxes", {}) for _ in range(64)]
+        check("a tenant has 64 sandboxes, and is told which number the next one is above",
+              [a.status for a in codes] == [201] * 63 + [429] and error(codes[-1])[1:3] == ("quota_exceeded", "uid:%d has 64 sandboxes, and this host permits at most 64" % TENANT), error(codes[-1]))
+        check("another tenant has room", d.by(OTHER, "POST", "/v1/sandboxes", {}).status == 201)
+        for uid in (TENANT, OTHER):
+            for item in d.by(uid, "GET", "/v1/sandboxes").json["items"]:
+                d.by(uid, "DELETE", "/v1/sandboxes/" + item["id"])
+
+
+def host_file(folder, **rules):
+    path = os.path.join(folder, "host.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"providers": {"local": {"isolated": True, "mounts": True, "egress": True}}, **rules}, f)
+    return path
+
+
+def bounds_of_the_host():
+    with tempfile.TemporaryDirectory(prefix="carrel-host-") as folder:
+        host = host_file(folder, limits_max={"pids": 100, "memory_mb": 64, "timeout_ms": 60000}, sandboxes_max=2, execs_max=3)
+        with Tenants("--socket-mode", "0666", "--host", host) as d:
+            for uid in (TENANT, 0):
+                got = error(d.by(uid, "POST", "/v1/sandboxes", sandbox(pids=101)))
+                check("what the host file says holds for uid %d" % uid, got[:3] == (403, "sandbox_policy_denied", "pids is 101, and this host permits at most 100"), got)
+            made = [d.by(TENANT, "POST", "/v1/sandboxes", {"start": True, **sandbox(pids=100)}) for _ in range(3)]
+            check("two sandboxes, and not three", [a.status for a in made] == [201, 201, 429], *made)
+            boxes = [a.json["id"] for a in made[:2]]
+            seen = error(d.by(OTHER, "GET", "/v1/sandboxes/" + boxes[0]))
+            words = d.by(TENANT, "GET", "/v1/sandboxes/%s/instructions" % boxes[0]).json["text"]
+            check("a command in the background has the longest time that the host permits", "One in the background is killed after: 60000 ms" in words and seen[0] == 404, words)
+            runs = [d.by(TENANT, "POST", "/v1/sandboxes/%s/execs" % boxes[i % 2], {"command": "sleep 300", "background": True}) for i in range(4)]
+            check("three commands in both together, and not four",
+                  [a.status for a in runs] == [201, 201, 201, 429] and error(runs[3])[2] == "uid:%d runs 3 commands, and this host permits at most 3 at once" % TENANT, *runs)
+            d.by(TENANT, "POST", "/v1/sandboxes/%s/execs/1/kill" % boxes[0], {})
+            until("one that has ended makes room", lambda: d.by(TENANT, "POST", "/v1/sandboxes/%s/execs" % boxes[0], {"command": "true"}).status == 200)
+            for box in boxes:
+                d.by(TENANT, "DELETE", "/v1/sandboxes/" + box)
+
+
+def main():
+    if os.geteuid() != 0:
+        check("other users of root's daemon # SKIP needs root", True)
+    else:
+        bounds_nobody_wrote()
+        bounds_of_the_host()
+    end()
+
+
+main()
