@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "prepare/reach.h"
 #include "prepare/verdict.h"
 
 enum { ARENA_MAX = 64 << 20, PATH_ROOM = 4096 };
@@ -241,6 +242,76 @@ check_state(const struct prepare_host *host, const struct plan_source *source, s
         return -1;
 }
 
+/* Relative paths begin at the workspace. */
+static int
+join_reads(const struct prepare_request *request, struct prepared *p, struct spec_names *ret, struct error *e)
+{
+        const char **items = arena_array(p->plans, const char *, request->read_count + 1);
+
+        *ret = (struct spec_names){ items, 0 };
+        for (size_t i = 0; items && i < request->read_count; i++) {
+                const char *path = request->reads[i];
+
+                if (path[0] != '/' && !p->workspace)
+                        continue;
+                items[ret->count] = path[0] == '/' ? path : arena_format(p->plans, "%s/%s", p->workspace, path);
+                if (!items[ret->count++])
+                        return fail(e, ERROR_NO_MEMORY, "no memory for a path");
+        }
+        return items ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for paths");
+}
+
+static bool
+is_stranger(const struct prepare_host *host, const struct prepare_request *request)
+{
+        return request->caller_uid != PREPARE_UID_ANY && request->caller_uid != host->facts.uid;
+}
+
+static int
+refuse_tool(const char *path, size_t index, struct error *e)
+{
+        (void)fail_at(e, ERROR_MOUNT_DENIED, "", "closed", "the tool %.200s is not there, or closed to you", path);
+        (void)snprintf(e->path, sizeof e->path, "metadata/carrel/tools/%zu", index);
+        error_hint(e, "Name a directory that you can list yourself: each directory on the way to it must be open to others (chmod go+x), and itself too (chmod go+rx).");
+        return -1;
+}
+
+/* We may look into every directory where we are root, and show nobody what lies in one that is closed to him. */
+static int
+check_tools(const struct prepare_host *host, const struct prepare_request *request, const struct prepared *p, struct error *e)
+{
+        size_t index = 0;
+
+        for (size_t i = 0; is_stranger(host, request) && i < p->sources->count; i++) {
+                const struct plan_source *source = &p->sources->items[i];
+
+                if (!p->sources->mounts[i].is_tool)
+                        continue;
+                if (!reach_may_open(source->host_path, source->device, source->inode, request->caller_uid))
+                        return refuse_tool(p->sources->mounts[i].at, index, e);
+                index++;
+        }
+        return 0;
+}
+
+/* Why a tool cannot be opened: a stranger would learn from it what lies in directories that are closed to him. */
+static int
+open_sources(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p, struct error *e)
+{
+        static const char tools[] = "metadata/carrel/tools/";
+        struct spec_names reads;
+        size_t index;
+
+        if (join_reads(request, p, &reads, e) < 0)
+                return -1;
+        if (sources_open(p->plans, p->spec, p->rules, p->workspace, &reads, host->facts.is_privileged, p->sources, e) == 0)
+                return check_tools(host, request, p, e);
+        if (!is_stranger(host, request) || strncmp(e->path, tools, strlen(tools)) != 0 || (e->code != ERROR_MOUNT_UNRESOLVABLE && e->code != ERROR_MOUNT_DENIED))
+                return -1;
+        index = strtoul(e->path + strlen(tools), NULL, 10);
+        return index < p->spec->carrel.tools.count ? refuse_tool(p->spec->carrel.tools.items[index], index, e) : -1;
+}
+
 /* A privileged box acts as each source's owner: nobody gets that for the files of a third by naming them as his workspace's. */
 static int
 check_sources(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p, struct error *e)
@@ -344,34 +415,10 @@ make_plan(const struct prepare_host *host, const struct prepare_request *asked, 
         return plan_build(p->plans, p->spec, &host->facts, &request, &p->plan, &p->findings, e);
 }
 
-/* Relative paths begin at the workspace. */
-static int
-join_reads(const struct prepare_request *request, struct prepared *p, struct spec_names *ret, struct error *e)
-{
-        const char **items = arena_array(p->plans, const char *, request->read_count + 1);
-
-        *ret = (struct spec_names){ items, 0 };
-        for (size_t i = 0; items && i < request->read_count; i++) {
-                const char *path = request->reads[i];
-
-                if (path[0] != '/' && !p->workspace)
-                        continue;
-                items[ret->count] = path[0] == '/' ? path : arena_format(p->plans, "%s/%s", p->workspace, path);
-                if (!items[ret->count++])
-                        return fail(e, ERROR_NO_MEMORY, "no memory for a path");
-        }
-        return items ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for paths");
-}
-
 static int
 walk(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p, struct error *e)
 {
-        struct spec_names reads;
-
-        if (open_workspace(host, request, p, e) < 0)
-                return -1;
-        if (join_reads(request, p, &reads, e) < 0 ||
-            sources_open(p->plans, p->spec, p->rules, p->workspace, &reads, host->facts.is_privileged, p->sources, e) < 0)
+        if (open_workspace(host, request, p, e) < 0 || open_sources(host, request, p, e) < 0)
                 return -1;
         return check_sources(host, request, p, e) < 0 ? -1 : make_plan(host, request, p, e);
 }

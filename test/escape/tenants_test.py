@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""tenants_test - what other users of the machine get through a daemon that root runs: within bounds (P7).
+"""tenants_test - what other users of the machine get through a daemon that root runs: within bounds, and nothing that is closed to them (P7).
 
 A tenant is another user at the daemon's own socket: the kernel says whom a connection is, so the test changes its effective user id while it connects.
 """
 import json
 import os
+import shutil
 import sys
 import tempfile
 
@@ -111,12 +112,48 @@ def bounds_of_the_host():
                 d.by(TENANT, "DELETE", "/v1/sandboxes/" + box)
 
 
+def closed_tools():
+    """Tools below a directory that the tenant cannot search, or that he cannot list."""
+    folder = tempfile.mkdtemp(prefix="carrel-tools-")
+    os.chmod(folder, 0o755)
+    for name, mode in (("private", 0o700), ("open", 0o755), ("group", 0o750), ("mine", 0o700)):
+        os.makedirs(os.path.join(folder, name, "pub"))
+        with open(os.path.join(folder, name, "pub", "f"), "w", encoding="ascii") as f:
+            f.write("HOSTCANARY\n")
+        os.chmod(os.path.join(folder, name), mode)
+    os.mkdir(os.path.join(folder, "open", "shut"), 0o700)
+    os.chown(os.path.join(folder, "mine"), TENANT, TENANT)
+    os.symlink(os.path.join(folder, "private", "pub"), os.path.join(folder, "open", "link"))
+    os.symlink(os.path.join(folder, "private", "none"), os.path.join(folder, "open", "nowhere"))
+    try:
+        with Tenants("--socket-mode", "0666", "--host", host_file(folder, tool_roots=[folder])) as d:
+            def tool(uid, name):
+                path = os.path.join(folder, name)
+                a = d.by(uid, "POST", "/v1/sandboxes", {"manifest": {"provider": "local", "config": {}, "metadata": {"carrel": {"tools": [path]}}}})
+                if a.status != 201:
+                    return tuple(str(word).replace(path, "PATH") for word in error(a))
+                box = "/v1/sandboxes/" + a.json["id"]
+                ran = d.by(uid, "POST", box + "/execs", {"command": "cat %s/f" % path})
+                d.by(uid, "DELETE", box)
+                return ran.json.get("stdout", ran)
+            check("the daemon's own user shows what is closed to others", tool(0, "private/pub") == "HOSTCANARY\n")
+            shown = [tool(TENANT, name) for name in ("open/pub", "mine/pub")]
+            check("a tenant has what he can open himself", shown == ["HOSTCANARY\n"] * 2, *shown)
+            check("and another tenant has not", tool(OTHER, "mine/pub")[0] == "403")
+            refused = {name: tool(TENANT, name) for name in ("private/pub", "private/none", "private", "group/pub", "open/shut", "open/link", "open/nowhere", "open/none", "open/pub/f/g")}
+            check("nothing below a closed directory is shown, by whatever name, and whether it is there is not told",
+                  len(set(refused.values())) == 1 and refused["private/pub"][:2] == ("403", "mount_denied"), refused)
+    finally:
+        shutil.rmtree(folder)
+
+
 def main():
     if os.geteuid() != 0:
         check("other users of root's daemon # SKIP needs root", True)
     else:
         bounds_nobody_wrote()
         bounds_of_the_host()
+        closed_tools()
     end()
 
 
