@@ -27,7 +27,7 @@
 #include "loop/later.h"
 
 enum {
-        HEAD_MS = 10 * 1000, KEEP_MS = 75 * 1000, CONNECT_MS = 30 * 1000, IDLE_MS = 600 * 1000, LINGER_MS = 2 * 1000,
+        HEAD_MS = 10 * 1000, KEEP_MS = 75 * 1000, CONNECT_MS = 30 * 1000, WRONG_TOKEN_MS = 200, IDLE_MS = 600 * 1000, LINGER_MS = 2 * 1000,
 };
 
 /* lint: `side` is the name of a member */
@@ -75,7 +75,10 @@ time_out(struct loop_timer *t)
                 proxy_die(p);
                 return;
         }
-        (void)fail_at(&e, ERROR_UNAVAILABLE, "port", "asleep", "the sandbox of this port did not come up in %d s", CONNECT_MS / 1000);
+        if (p->has_wrong_token)
+                (void)ingress_no_token(&e, "token", "this is no token of a port");
+        else
+                (void)fail_at(&e, ERROR_UNAVAILABLE, "port", "asleep", "the sandbox of this port did not come up in %d s", CONNECT_MS / 1000);
         proxy_deadline(p, LINGER_MS);
         proxy_refuse(p, &e);
         pump(p);
@@ -137,6 +140,15 @@ told(struct keeper_call *c, const struct record *fields)
         (void)fields;
 }
 
+/* Whatever is wrong with a token, it is the same to who has none. Whoever guesses waits, and loses the place to others who come meanwhile. */
+static void
+refuse_late(struct proxy *p)
+{
+        p->has_wrong_token = 1;
+        crowd_wait(&p->member);
+        proxy_deadline(p, WRONG_TOKEN_MS);
+}
+
 static void
 connected(struct keeper_call *c, const struct keeper_reply *r)
 {
@@ -151,9 +163,10 @@ connected(struct keeper_call *c, const struct keeper_reply *r)
                         e = *r->error;
                 else
                         (void)fail(&e, ERROR_PROTOCOL, "the keeper gave no socket");
-                /* Whatever is wrong with a token, it is the same to who has none. */
-                if (error_http_status(e.code) < 500)
-                        (void)ingress_no_token(&e, "token", "this is no token of a port");
+                if (error_http_status(e.code) < 500) {
+                        refuse_late(p);
+                        return;
+                }
                 proxy_refuse(p, &e);
                 pump(p);
                 return;

@@ -22,7 +22,7 @@ struct proxy {
         struct door *door;
         struct listener *listener;
         enum proxy_state state;
-        int closes, is_pumping, is_asked_in_chunks, answers_in_chunks, has_answer;
+        int closes, is_pumping, is_asked_in_chunks, answers_in_chunks, has_answer, has_wrong_token;
         char *request_bytes, *answer_bytes;
         struct http_head request, answer;
         struct http_body request_body, answer_body;

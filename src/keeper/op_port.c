@@ -6,13 +6,13 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "keeper/op.h"
+#include "keeper/port_index.h"
 #include "keeper/sandbox.h"
 
 enum { LOOK_MS = 20, LOW_PORT = 1024 /* net.ipv4.ip_unprivileged_port_start of every box that is not routed */ };
@@ -43,28 +43,6 @@ on_connected(struct connect_request *r, int sys, int take_fd)
         free(p);
 }
 
-/* All are compared, each in the same time: how near a guess was is told by nothing. */
-static struct sandbox *
-find_token(const struct keeper *k, const char *token, uint16_t *ret_port)
-{
-        char wanted[STORE_TOKEN_LEN] = "";
-        struct sandbox *found = NULL;
-
-        if (strlen(token) != STORE_TOKEN_LEN - 1)
-                return NULL;
-        memcpy(wanted, token, STORE_TOKEN_LEN);
-        for (struct sandbox *s = k->first; s; s = s->next) {
-                const struct store_port *ports = s->row.ports.bytes;
-
-                for (size_t i = 0; i < s->row.ports.len / sizeof *ports; i++)
-                        if (sodium_memcmp(ports[i].token, wanted, sizeof wanted) == 0 && s->state != SANDBOX_STOPPING) {
-                                found = s;
-                                *ret_port = ports[i].port;
-                        }
-        }
-        return found;
-}
-
 static struct sandbox *
 find_target(struct call *c, uint16_t *ret_port, struct error *e)
 {
@@ -74,7 +52,7 @@ find_target(struct call *c, uint16_t *ret_port, struct error *e)
         struct sandbox *s;
 
         if (token) {
-                s = find_token(c->keeper, token, ret_port);
+                s = port_index_find(token, ret_port);
                 if (!s)
                         (void)fail_at(e, ERROR_POLICY_DENIED, "token", "unknown_token", "no port has this token");
                 return s;

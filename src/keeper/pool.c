@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "keeper/digest.h"
+#include "keeper/port_index.h"
 #include "keeper/sandbox.h"
 #include "spec/field.h"
 
@@ -106,7 +107,8 @@ pool_hand_over(struct sandbox *s, const struct store_sandbox *row, struct error 
         s->row.deadline_ms = row->deadline_ms;
         s->row.status = STORE_MADE;
         s->row.remaining_ms = deadline_remaining(s, loop_now_ms());
-        if (arena_is_full(&s->memory) ? fail(e, ERROR_NO_MEMORY, "no memory for a sandbox") < 0 : store_sandbox_note(s->keeper->store, &s->row, e) < 0) {
+        if (arena_is_full(&s->memory) || port_index_add(s) < 0 ? fail(e, ERROR_NO_MEMORY, "no memory for a sandbox") < 0 : store_sandbox_note(s->keeper->store, &s->row, e) < 0) {
+                port_index_remove(s);
                 s->row = before;
                 return -1;
         }

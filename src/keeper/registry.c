@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "keeper/port_index.h"
 #include "keeper/sandbox.h"
 #include "text/tree_pack.h"
 
@@ -163,7 +164,7 @@ registry_add(struct keeper *k, const struct store_sandbox *row, struct error *e)
         calls_init(&s->stopping);
         copy_row(s, row);
         s->active_ms = loop_now_ms();
-        if (arena_is_full(&s->memory) || s->row.manifest.len != row->manifest.len) {
+        if (arena_is_full(&s->memory) || s->row.manifest.len != row->manifest.len || port_index_add(s) < 0) {
                 end(s);
                 (void)fail(e, ERROR_NO_MEMORY, "no memory for a sandbox");
                 return NULL;
@@ -191,6 +192,7 @@ let_go(struct sandbox *s)
                 free(s->prepared);
         }
         arena_fini(&s->tree_memory);
+        port_index_remove(s);
         s->prepared = NULL;
 }
 
@@ -295,6 +297,7 @@ load_one(struct keeper *k, const struct store_sandbox *row, struct error *e)
                 s->state = SANDBOX_FAILED;
                 s->row.cause = "lost";
                 s->row.status = STORE_FAILED;
+                port_index_remove(s);
                 s->row.ports = s->row.env = (struct store_bytes){ NULL, 0 };
         } else {
                 carry_on(s, row);

@@ -40,6 +40,7 @@ struct sandbox {
         bool is_failing_store;         /* its row could not be removed */
         bool leaves_directory;         /* its box did not say that it ended, or is not ours to judge */
         uint64_t active_ms;            /* when it was last used, boot clock */
+        struct port_token *port_tokens;        /* of its ports (port_index.c); NULL: none */
         struct calls waiting;          /* for its box to run */
         struct calls pausing, resuming, stopping;
         struct task *tasks;
