@@ -10,6 +10,7 @@
 
 #include "keeper/keeper.h"
 #include "keeper/secret.h"
+#include "keeper/turns.h"
 
 void
 call_end(struct call *c)
@@ -24,6 +25,7 @@ call_end(struct call *c)
                 }
         }
         secret_forget(c);
+        turns_forget(c);
         explicit_bzero(c + 1, c->record.len);          /* the environment of a command may hold secrets */
         free(c);
 }

@@ -16,6 +16,7 @@
 #include "base/scoped.h"
 #include "keeper/keeper.h"
 #include "keeper/sandbox.h"
+#include "keeper/turns.h"
 
 enum { ACCEPT_BURST = 32, ACCEPT_PAUSE_MS = 100 };
 
@@ -120,10 +121,8 @@ take_call(struct connection *connection, const struct wire_message *m, const uns
                 condemn(connection);
         else if (!c)
                 refuse_call(&none);
-        else if (judge_call(connection, head, c, &e) < 0)
+        else if (judge_call(connection, head, c, &e) < 0 || turns_add(c, &e) < 0)
                 call_fail(c, &e);
-        else
-                call_begin(c);
 }
 
 static void

@@ -21,6 +21,7 @@ struct box;
 struct watcher;
 struct call_secrets;
 struct call;
+struct turn;
 
 enum { KEEPER_OWNER_LEN = 72, KEEPER_CALLS_MAX = 256, KEEPER_DOOR_CALLS_MAX = 8192, KEEPER_CONNECTIONS_MAX = 1024,
        KEEPER_OTHERS_MAX = 128 /* connections of one user who is not the daemon's own */, KEEPER_RESERVE = 8 << 20 };
@@ -72,6 +73,8 @@ struct keeper {
         struct box *boxes;             /* with a sandbox or, those to be collected, without */
         struct watcher *watchers;
         struct pool *pool;             /* NULL: none */
+        struct turn *turns;            /* the owner whose call is next (turns.c); NULL: no call is here */
+        struct loop_timer turns_again;
         void *reserve;                 /* memory that narrowing a list may use when there is no other; NULL: it is out */
         bool needs_sweep, is_stopping;
         uint64_t prepare_now;
@@ -90,6 +93,7 @@ struct call {
         struct connection *connection; /* NULL: the caller has gone; whatever is done for him is done quietly */
         struct call *next_of_connection;
         struct call *next;             /* in the list of whoever it waits for */
+        struct turn *turn;             /* its owner's place (turns.c) */
         const struct operation *op;
         uint32_t serial;
         bool is_cancelled;

@@ -27,6 +27,7 @@
 #include "keeper/ladder.h"
 #include "keeper/sandbox.h"
 #include "keeper/secret.h"
+#include "keeper/turns.h"
 
 extern char **environ;
 
@@ -230,7 +231,7 @@ set_up(struct keeper *k, const struct options *o, struct error *e)
         k->environment = environ;
         k->uid = geteuid();
         k->delete_after_ms = o->delete_after_ms;
-        k->checkpoint.due_ms = k->accept_again.due_ms = LOOP_NEVER;
+        k->checkpoint.due_ms = k->accept_again.due_ms = k->turns_again.due_ms = LOOP_NEVER;
         (void)snprintf(k->owner, sizeof k->owner, "uid:%" PRIu32, k->uid);
         k->reserve = malloc(KEEPER_RESERVE);           /* never touched: addresses, and no pages */
         if (sodium_init() < 0)
@@ -261,6 +262,7 @@ turn_while(struct keeper *k, bool (*goes_on)(const struct keeper *k), uint64_t p
         (void)loop_timer_set(k->loop, &patience, until, on_patience);
         while (goes_on(k) && !k->spawner.is_broken && loop_now_ms() < until) {
                 loop_turn(k->loop);
+                turns_serve(k);
                 keeper_sweep(k);
         }
         loop_timer_remove(&patience);
@@ -331,6 +333,7 @@ run(struct keeper *k)
 {
         while (!k->is_stopping) {
                 loop_turn(k->loop);
+                turns_serve(k);
                 keeper_sweep(k);
         }
         end_pool(k);
