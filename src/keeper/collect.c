@@ -14,6 +14,8 @@
 #include "base/scoped.h"
 #include "keeper/sandbox.h"
 
+enum { COLLECT_MS = 100 /* for the processes of a killed sandbox to end, and for others to be lost as well */ };
+
 static struct sandbox *
 find(const struct keeper *k, const char *id)
 {
@@ -37,6 +39,22 @@ collect_one(struct keeper *k, const char *id, struct error *e)
                 return box_bury(s, e);
         box_remove_directory(k, id);                   /* nobody's, or its making was cut off before it could matter */
         return 0;
+}
+
+static void
+tell_spawner(struct loop_timer *t)
+{
+        struct keeper *k = (struct keeper *)(void *)((char *)t - offsetof(struct keeper, collect));
+        const char *directory = k->host.facts.runtime_dir;
+
+        (void)peer_send(&k->spawner, WIRE_COLLECT, directory, strlen(directory) + 1, NULL, 0);
+}
+
+void
+box_collect_groups(struct keeper *k)
+{
+        if (k->collect.index == 0)
+                (void)loop_timer_set(k->loop, &k->collect, loop_now_ms() + COLLECT_MS, tell_spawner);
 }
 
 int

@@ -62,7 +62,7 @@ struct keeper {
         struct peer gates, gate;       /* where a gate that was started is told of, and the one there is; fd -1: none */
         uint32_t last_wall;
         struct loop_watch listener;
-        struct loop_timer checkpoint, accept_again;
+        struct loop_timer checkpoint, accept_again, collect;   /* collect: what killed makers left */
         struct connection *connections;
         unsigned connection_count;
         struct sandbox *first, *last;  /* oldest first */

@@ -231,7 +231,7 @@ set_up(struct keeper *k, const struct options *o, struct error *e)
         k->environment = environ;
         k->uid = geteuid();
         k->delete_after_ms = o->delete_after_ms;
-        k->checkpoint.due_ms = k->accept_again.due_ms = k->turns_again.due_ms = LOOP_NEVER;
+        k->checkpoint.due_ms = k->accept_again.due_ms = k->collect.due_ms = k->turns_again.due_ms = LOOP_NEVER;
         (void)snprintf(k->owner, sizeof k->owner, "uid:%" PRIu32, k->uid);
         k->reserve = malloc(KEEPER_RESERVE);           /* never touched: addresses, and no pages */
         if (sodium_init() < 0)

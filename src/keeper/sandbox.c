@@ -434,6 +434,8 @@ sandbox_box_gone(struct sandbox *s, const struct wire_box_gone *gone)
                                               [BOX_GONE_STUCK] = "stuck" };
         struct error e;
 
+        if (gone->cause == BOX_GONE_DIED)
+                box_collect_groups(s->keeper);
         if (s->state == SANDBOX_STOPPING) {
                 finish(s);
                 return;
@@ -456,6 +458,7 @@ sandbox_box_lost(struct sandbox *s, const char *why)
 {
         struct error e;
 
+        box_collect_groups(s->keeper);
         if (s->state == SANDBOX_STOPPING) {
                 finish(s);
         } else if (s->state == SANDBOX_STARTING && !s->is_attached) {

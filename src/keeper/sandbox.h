@@ -217,6 +217,9 @@ int box_bury(struct sandbox *s, struct error *e);
 void box_forget(struct box *b);
 void box_sweep(struct keeper *k);
 
+/* A maker may have been killed: soon, and once for many, the spawner collects what such ones left. */
+void box_collect_groups(struct keeper *k);
+
 /* Removes what it kept on disk. */
 void box_remove_directory(struct keeper *k, const char *id);
 

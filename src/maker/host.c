@@ -148,7 +148,7 @@ watch_step(struct host *h, const struct step *s)
 static int
 lease_step(struct host *h, const struct step *s)
 {
-        h->lease = lease_open(s->path, h->packed, h->packed_len);
+        h->lease = lease_open(s->path, h->packed, h->packed_len, h->looks_at_leases);
         h->lease_path = s->path;
         return h->lease < 0 ? h->lease : 0;
 }

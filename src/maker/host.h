@@ -4,6 +4,7 @@
 #ifndef CARREL_MAKER_HOST_H
 #define CARREL_MAKER_HOST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,7 @@ struct host {
         uint64_t namespaces;                          /* of the SPAWN step, without the cgroup namespace */
         int wants_cgroup_ns;
         uint64_t last_ms;                             /* of the SPAWN step: how long the box may live, 0: as long as it likes */
+        bool looks_at_leases;                         /* of others, for what killed makers left */
         uint32_t done;                                /* steps done, for the undoing */
 };
 

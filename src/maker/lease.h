@@ -8,15 +8,16 @@
 #ifndef CARREL_MAKER_LEASE_H
 #define CARREL_MAKER_LEASE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "plan/pack.h"
 
-/* Collects abandoned leases beside `path`, then makes and locks `path` with `plan` (len bytes). Gives the
+/* Collects abandoned leases beside `path` if it `looks` (at 16 of them, any), then makes and locks `path` with `plan` (len bytes). Gives the
  * descriptor that holds the lock, or -errno (-EPERM: the directory is not the caller's alone). */
-int lease_open(const char *path, const void *plan, size_t len);
+int lease_open(const char *path, const void *plan, size_t len, bool looks);
 
-/* Collects the abandoned leases of a directory; -errno when it is missing or not the caller's alone. */
+/* Collects all the abandoned leases of a directory; -errno when it is missing or not the caller's alone. */
 int lease_collect(const char *directory);
 
 /* Removes the lease. */

@@ -132,19 +132,19 @@ it_is_locked_from_its_first_name_to_its_last(void **state)
 
         (void)state;
         pack_plan(false);
-        fd = lease_open(path, b.plan, b.plan_len);
+        fd = lease_open(path, b.plan, b.plan_len, true);
         assert_true(fd >= 0);
         assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
         {
                 scoped_fd int other = open(path, O_RDONLY | O_CLOEXEC);
 
                 assert_int_equal(read(other, content, sizeof content), (ssize_t)b.plan_len);
-                assert_memory_equal(content, b.plan, b.plan_len);
+                assert_memory_equal(content, b.plan, b.plan_len, true);
                 assert_int_equal(flock(other, LOCK_SH | LOCK_NB), -1);
                 assert_int_equal(fstat(other, &st), 0);
                 assert_int_equal(st.st_mode & 07777, 0600);
         }
-        assert_int_equal(lease_open(path, b.plan, b.plan_len), -EEXIST);
+        assert_int_equal(lease_open(path, b.plan, b.plan_len, true), -EEXIST);
         assert_true(is_there(path));
         lease_close(path, fd);
         assert_false(is_there(path));
@@ -160,7 +160,7 @@ its_directory_is_made_for_the_caller_alone(void **state)
 
         (void)state;
         pack_plan(false);
-        fd = lease_open(path, b.plan, b.plan_len);
+        fd = lease_open(path, b.plan, b.plan_len, true);
         assert_true(fd >= 0);
         assert_int_equal(stat(in(b.run, "new"), &st), 0);
         assert_int_equal(st.st_mode & 07777, 0700);
@@ -174,7 +174,7 @@ its_directory_is_made_for_the_caller_alone(void **state)
 static void
 refuses_directory(const char *directory, int result, const char *what)
 {
-        int fd = lease_open(in(directory, "0123.lease"), b.plan, b.plan_len);
+        int fd = lease_open(in(directory, "0123.lease"), b.plan, b.plan_len, true);
         int collected = lease_collect(directory);
 
         if (fd != result || collected != result)
@@ -191,7 +191,7 @@ a_directory_of_others_is_refused(void **state)
         (void)snprintf(link, sizeof link, "%s/link", b.base);
         (void)snprintf(file, sizeof file, "%s/file", b.base);
         pack_plan(false);
-        leave("left.lease", b.plan, b.plan_len);
+        leave("left.lease", b.plan, b.plan_len, true);
         for (size_t i = 0; i < sizeof open_modes / sizeof *open_modes; i++) {
                 assert_int_equal(chmod(b.run, open_modes[i]), 0);
                 refuses_directory(b.run, -EPERM, "an open mode");
@@ -228,10 +228,10 @@ a_path_without_a_directory_is_refused(void **state)
         pack_plan(false);
         memset(longest, 'x', sizeof longest - 1);
         longest[0] = longest[sizeof longest - 3] = '/';
-        assert_int_equal(lease_open("0123.lease", b.plan, b.plan_len), -EINVAL);
-        assert_int_equal(lease_open("/0123.lease", b.plan, b.plan_len), -EINVAL);
-        assert_int_equal(lease_open(longest, b.plan, b.plan_len), -EINVAL);
-        assert_int_equal(lease_open(in(b.base, "no/way/0123.lease"), b.plan, b.plan_len), -ENOENT);
+        assert_int_equal(lease_open("0123.lease", b.plan, b.plan_len, true), -EINVAL);
+        assert_int_equal(lease_open("/0123.lease", b.plan, b.plan_len, true), -EINVAL);
+        assert_int_equal(lease_open(longest, b.plan, b.plan_len, true), -EINVAL);
+        assert_int_equal(lease_open(in(b.base, "no/way/0123.lease"), b.plan, b.plan_len, true), -ENOENT);
         assert_int_equal(lease_collect(in(b.base, "missing")), -ENOENT);
         assert_false(is_there(in(b.base, "missing")));
 }
@@ -248,12 +248,12 @@ what_was_abandoned_is_undone(void **state)
 
                 pack_plan(true);
                 do_plan();
-                leave("dead.lease", b.plan, b.plan_len);
+                leave("dead.lease", b.plan, b.plan_len, true);
                 pack_plan(false);
                 if (way == 0)
                         assert_int_equal(lease_collect(b.run), 0);
                 else
-                        assert_true((fd = lease_open(in(b.run, "new.lease"), b.plan, b.plan_len)) >= 0);
+                        assert_true((fd = lease_open(in(b.run, "new.lease"), b.plan, b.plan_len, true)) >= 0);
                 assert_false(is_there(b.group));
                 assert_false(is_there(in(b.run, "dead.lease")));
                 lease_close(in(b.run, "new.lease"), fd);
@@ -267,7 +267,7 @@ what_lives_is_left_alone(void **state)
 
         (void)state;
         pack_plan(true);
-        fd = lease_open(in(b.run, "live.lease"), b.plan, b.plan_len);
+        fd = lease_open(in(b.run, "live.lease"), b.plan, b.plan_len, true);
         assert_true(fd >= 0);
         do_plan();
         assert_int_equal(lease_collect(b.run), 0);
@@ -288,7 +288,7 @@ no_workspace_is_touched(void **state)
         pack_plan(true);
         do_plan();
         make_bashrc();
-        leave("dead.lease", b.plan, b.plan_len);
+        leave("dead.lease", b.plan, b.plan_len, true);
         assert_int_equal(lease_collect(b.run), 0);
         assert_true(is_there(in(b.work, ".bashrc")));
         assert_false(is_there(b.group));
@@ -328,10 +328,10 @@ garbage_is_cleared_and_moves_nothing(void **state)
         leave("empty.lease", "", 0);
         leave("text.lease", "a lease, but no plan\n", 21);
         leave("short.lease", b.plan, b.plan_len - 1);
-        memcpy(large, b.plan, b.plan_len);
+        memcpy(large, b.plan, b.plan_len, true);
         leave("long.lease", large, sizeof large);
         b.plan[4] ^= 1;                                        /* another version */
-        leave("version.lease", b.plan, b.plan_len);
+        leave("version.lease", b.plan, b.plan_len, true);
         assert_int_equal(lease_collect(b.run), 0);
         assert_true(is_there(in(b.work, ".bashrc")) && is_there(b.group));
         assert_int_equal(unlink(in(b.work, ".bashrc")) + rmdir(b.group), 0);
@@ -348,11 +348,11 @@ what_is_no_lease_stays(void **state)
         do_plan();
         make_bashrc();
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-                leave(names[i], b.plan, b.plan_len);
+                leave(names[i], b.plan, b.plan_len, true);
         {
                 scoped_fd int fd = open(in(b.work, "victim"), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
-                assert_int_equal(write(fd, b.plan, b.plan_len), (ssize_t)b.plan_len);
+                assert_int_equal(write(fd, b.plan, b.plan_len, true), (ssize_t)b.plan_len);
         }
         assert_int_equal(symlink(in(b.work, "victim"), in(b.run, "link.lease")), 0);
         assert_int_equal(mkdir(in(b.run, "directory.lease"), 0700), 0);

@@ -408,6 +408,7 @@ make(struct wire_message *m)
         host_init(&host, &view, m->fds + 1);
         host.packed = packed;
         host.packed_len = m->len;
+        host.looks_at_leases = !is_living;             /* for a living one, its keeper sees to that */
         guard_begin(&guard, &view, host.sources, is_living);
         guard.report = tell_kept;
         result = do_host_steps(&host, &failed);

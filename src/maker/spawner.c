@@ -8,6 +8,8 @@
  *        v
  *       out: makers and boxes live on
  *
+ *     waiting --WIRE_COLLECT--> forks a child that looks through the leases, and ends --> waiting
+ *
  * Theory: it looks at nothing but the head of a message, and waits for nobody: who began is told by the box itself. Each child is given
  * its own descriptors and not one more, in a row from 3 on. The two hold each other: when one of them goes, the other sees its socket close.
  */
@@ -27,6 +29,7 @@
 
 #include "box/box.h"
 #include "box/confine.h"
+#include "maker/lease.h"
 #include "plan/pack.h"
 
 #ifndef SYS_close_range
@@ -194,6 +197,18 @@ begin(const struct spawner *s, struct wire_message *m, int *ret_status)
         return 0;
 }
 
+/* A lease whose maker lives is locked, and its sandbox is left as it is. */
+static void
+collect(const struct spawner *s, const struct wire_message *m)
+{
+        const char *directory = (const char *)s->bytes;
+
+        if (m->fd_count > 0 || m->len < 2 || directory[0] != '/' || directory[m->len - 1] != '\0' || fork() != 0)
+                return;
+        (void)close(SOCKET);
+        _exit(lease_collect(directory) < 0 ? EXIT_BROKEN : 0);
+}
+
 int
 spawner_serve(const struct spawner *s)
 {
@@ -209,7 +224,9 @@ spawner_serve(const struct spawner *s)
                         continue;
                 if (got <= 0)
                         return got == 0 ? 0 : EXIT_BROKEN;
-                if (begin(s, &m, &status) != 0)
+                if (m.kind == WIRE_COLLECT)
+                        collect(s, &m);
+                else if (begin(s, &m, &status) != 0)
                         return status;
                 wire_message_close(&m);
                 (void)madvise(s->bytes, s->room, MADV_DONTNEED);

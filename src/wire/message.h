@@ -56,6 +56,8 @@ enum wire_kind {
         WIRE_KEPT, WIRE_BOX_KEPT,
         /* keeper to box: struct wire_exec_number, its number 0 (wire/box.h) */
         WIRE_BOX_HANDED,
+        /* keeper to spawner */
+        WIRE_COLLECT,         /* body: the absolute path of a directory of leases; what killed makers left is undone. Not answered */
         WIRE_KIND_MAX
 };
 

@@ -106,7 +106,7 @@ def bounds_of_the_host():
             runs = [d.by(TENANT, "POST", "/v1/sandboxes/%s/execs" % boxes[i % 2], {"command": "sleep 300", "background": True}) for i in range(4)]
             check("three commands in both together, and not four",
                   [a.status for a in runs] == [201, 201, 201, 429] and error(runs[3])[2] == "uid:%d runs 3 commands, and this host permits at most 3 at once" % TENANT, *runs)
-            d.by(TENANT, "POST", "/v1/sandboxes/%s/execs/1/kill" % boxes[0], {})
+            d.by(TENANT, "DELETE", "/v1/sandboxes/%s/execs/1" % boxes[0])
             until("one that has ended makes room", lambda: d.by(TENANT, "POST", "/v1/sandboxes/%s/execs" % boxes[0], {"command": "true"}).status == 200)
             for box in boxes:
                 d.by(TENANT, "DELETE", "/v1/sandboxes/" + box)
