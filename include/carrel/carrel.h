@@ -366,7 +366,10 @@ struct carrel_events;
 int carrel_watch(struct carrel *c, const char *id, struct carrel_events **ret, struct carrel_error *e);
 int carrel_events_fd(const struct carrel_events *w);
 
-/* 1: an event, valid until the next call; 0: none within `timeout_ms` (-1: waits). -1: connection_lost, protocol_error. */
+/*
+ * 1: an event, valid until the next call; 0: none within `timeout_ms` (-1: waits). -1: connection_lost, protocol_error. "overflow" is the last event: others came
+ * faster than they were read, and were lost. Watch anew, and ask what there is.
+ */
 int carrel_events_next(struct carrel_events *w, int timeout_ms, struct carrel_event *ret, struct carrel_error *e);
 void carrel_events_free(struct carrel_events *take_w);
 

@@ -18,6 +18,7 @@
 struct carrel_events {
         struct carrel *c;
         struct arena arena;            /* of the last event */
+        bool is_over;                  /* it was the last */
 };
 
 enum { EVENT_MAX = 1 << 20 };
@@ -79,6 +80,7 @@ read_event(struct carrel_events *w, const struct wire_message *m, struct carrel_
         };
         if (answer_check(&w->arena, e) < 0)
                 return -1;
+        w->is_over = ret->event && strcmp(ret->event, WATCH_OVERFLOW) == 0;
         return ret->event ? 1 : fail(e, ERROR_PROTOCOL, "an event of the daemon lacks its name");
 }
 
@@ -87,6 +89,8 @@ next(struct carrel_events *w, int timeout_ms, struct carrel_event *ret, struct e
 {
         uint64_t until = timeout_ms < 0 ? CLOCK_NEVER : clock_boot_ms() + (uint64_t)timeout_ms;
 
+        if (w->is_over)
+                return fail(e, ERROR_CONNECTION_LOST, "events came faster than they were read, and were lost");
         for (;;) {
                 struct wire_message m;
                 struct pollfd p = { w->c->socket, POLLIN, 0 };

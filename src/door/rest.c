@@ -154,10 +154,38 @@ watch_answered(struct keeper_call *c, const struct keeper_reply *r)
         (void)loop_timer_set(w->x->loop, &w->quiet, loop_now_ms() + QUIET_MS, speak);
 }
 
+/* No more comes: who reads again asks what there is, and watches anew. */
+static void
+watch_over(struct watched *w)
+{
+        exchange_end(w->x);
+        watch_end(w);
+}
+
+/* One who does not read his events is ended, and finds them by asking: they are not kept for him without end. */
+static void
+watch_overflow(struct watched *w)
+{
+        struct json_writer text;
+
+        json_init(&text, false);
+        json_open_map(&text);
+        json_key(&text, "event");
+        json_text(&text, WATCH_OVERFLOW);
+        json_key(&text, "message");
+        json_text(&text, "events came faster than they were read, and were lost: ask again what there is, and watch anew");
+        json_close_map(&text);
+        if (!text.is_broken)
+                (void)exchange_event(w->x, WATCH_OVERFLOW, NULL, text.text, text.len);
+        json_fini(&text);
+        watch_over(w);
+}
+
 static void
 watch_event(struct keeper_call *c, const struct record *fields)
 {
         struct watched *w = (struct watched *)(void *)c;
+        const char *event = record_get_text(fields, FIELD_EVENT, "event");
         struct json_writer text;
         size_t queued = 0;
 
@@ -168,13 +196,12 @@ watch_event(struct keeper_call *c, const struct record *fields)
         if (!w->x->has_begun)
                 exchange_begin(w->x, 200, "text/event-stream", -1);
         if (!text.is_broken)
-                queued = exchange_event(w->x, record_get_text(fields, FIELD_EVENT, "event"), NULL, text.text, text.len);
+                queued = exchange_event(w->x, event, NULL, text.text, text.len);
         json_fini(&text);
-        if (queued <= EXCHANGE_HIGH)
-                return;
-        /* One who does not read his events is let go, and finds them by asking: they are not kept for him without end. */
-        exchange_abort(w->x);
-        watch_end(w);
+        if (strcmp(event, WATCH_OVERFLOW) == 0)
+                watch_over(w);
+        else if (queued > EXCHANGE_HIGH)
+                watch_overflow(w);
 }
 
 void

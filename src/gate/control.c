@@ -2,7 +2,8 @@
  * gate/control.c - what the gate is told by its keeper.
  *
  * Room: gate (acting). Touches: fd, mem.
- * Theory: the keeper is believed, and read carefully all the same: a message that does not add up ends the gate, and who started it starts it anew.
+ * Theory: the keeper is believed, and read carefully all the same: a message that does not add up ends the gate, and who started it starts it anew. A keeper who does
+ * not read ends nothing (Q1, keeper/peer.h): what waits for him is an answer, because he is not heard meanwhile, and one word a wall that was lost.
  */
 #include "gate/control.h"
 
@@ -15,6 +16,54 @@
 #include "gate/wall.h"
 
 enum { CONTROL_BATCH = 64, SERVERS_MAX = 4096, BODY_MAX = GATE_POLICY_MAX + 4096 };
+
+struct said { struct said *next; size_t len; uint16_t kind; _Alignas(8) unsigned char body[]; };
+
+/* -- telling ---------------------------------------------------------------------------------------------------------- */
+
+static void
+drop_first(struct gate *g)
+{
+        struct said *first = g->said;
+
+        g->said = first->next;
+        if (!g->said)
+                g->said_last = &g->said;
+        free(first);
+}
+
+static void
+flush(struct gate *g)
+{
+        while (g->said && !g->is_over) {
+                int result = wire_send(g->control.fd, g->said->kind, g->said->body, g->said->len, NULL, 0);
+
+                if (wire_is_for_later(result))
+                        return;
+                g->is_over = result < 0;
+                drop_first(g);
+        }
+        (void)loop_watch_change(&g->control, EPOLLIN);
+}
+
+void
+control_say(struct gate *g, uint16_t kind, const void *body, size_t len)
+{
+        int result = g->said ? -EAGAIN : wire_send(g->control.fd, kind, body, len, NULL, 0);
+        struct said *s = wire_is_for_later(result) ? malloc(sizeof *s + len) : NULL;
+
+        if (!s) {
+                g->is_over = g->is_over || result < 0;
+                return;
+        }
+        *s = (struct said){ .len = len, .kind = kind };
+        memcpy(s->body, body, len);
+        *g->said_last = s;
+        g->said_last = &s->next;
+        (void)loop_watch_change(&g->control, EPOLLOUT);
+}
+
+/* -- hearing ---------------------------------------------------------------------------------------------------------- */
 
 /* The text at *at, which must end before `end`; NULL: it does not. */
 static const char *
@@ -66,7 +115,8 @@ answer(struct gate *g, const struct wire_gate_policy *head, int result)
 {
         struct wire_gate_added added = { .wall = head->wall, .generation = head->generation, .sys = result };
 
-        return wire_send(g->control.fd, WIRE_GATE_ADDED, &added, sizeof added, NULL, 0);
+        control_say(g, WIRE_GATE_ADDED, &added, sizeof added);
+        return 0;
 }
 
 /* Reads the listeners behind the texts: one for each descriptor past the fixed ones. */
@@ -143,7 +193,8 @@ hear_number(struct gate *g, const struct wire_message *m, const char *body)
                 used.bytes_out = w->bytes_out;
                 used.bytes_in = w->bytes_in;
         }
-        return wire_send(g->control.fd, WIRE_GATE_USED, &used, sizeof used, NULL, 0);
+        control_say(g, WIRE_GATE_USED, &used, sizeof used);
+        return 0;
 }
 
 static int
@@ -166,8 +217,9 @@ control_ready(struct loop_watch *watch, uint32_t events)
         struct gate *g = (struct gate *)((char *)watch - offsetof(struct gate, control));
         struct wire_message m;
 
-        (void)events;
-        for (int i = 0; i < CONTROL_BATCH && !g->is_over; i++) {
+        if ((events & EPOLLOUT) != 0 || g->said)
+                flush(g);
+        for (int i = 0; i < CONTROL_BATCH && !g->is_over && !g->said; i++) {
                 int result = wire_receive(watch->fd, 0, &m, body, sizeof body);
 
                 if (result == -EAGAIN)
@@ -183,5 +235,6 @@ control_ready(struct loop_watch *watch, uint32_t events)
 int
 control_open(struct gate *g, int fd)
 {
+        g->said_last = &g->said;
         return loop_watch_add(g->loop, &g->control, fd, EPOLLIN, control_ready);
 }

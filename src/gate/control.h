@@ -9,4 +9,7 @@
 /* Listens to `fd`, the gate's from now on; the gate is over when it ends. 0 or -errno. */
 int control_open(struct gate *g, int fd);
 
+/* Tells the keeper. What does not fit now waits, in order, and so long nothing more is heard of him. */
+void control_say(struct gate *g, uint16_t kind, const void *body, size_t len);
+
 #endif

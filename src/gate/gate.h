@@ -27,6 +27,7 @@ enum {
 
 struct wall;
 struct connection;
+struct said;
 
 struct gate {
         struct loop *loop;
@@ -42,6 +43,7 @@ struct gate {
         struct share_pool sockets;             /* descriptors of connections, both sides, and of streams of questions: what the walls' own leave of sockets_most */
         struct share_pool held;                /* bytes of what was not passed on yet */
         struct loop_watch control;
+        struct said *said, **said_last;        /* what the control socket did not take yet; gate/control.c */
         bool is_over;
 };
 

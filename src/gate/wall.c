@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "gate/connection.h"
+#include "gate/control.h"
 #include "gate/layers.h"
 #include "gate/name_server.h"
 
@@ -133,15 +134,14 @@ listener_again(struct loop_timer *t)
         (void)start_listening(((struct listener *)((char *)t - offsetof(struct listener, again)))->wall, (struct listener *)((char *)t - offsetof(struct listener, again)));
 }
 
-/* The link ended although the keeper did not say so: he may give the wall anew. Who cannot be told starts us anew. */
+/* The link ended although the keeper did not say so: he may give the wall anew. */
 static void
 lose(struct wall *w)
 {
         const struct wire_number number = { (int32_t)w->number };
 
         wall_drop(w);
-        if (wire_send(w->gate->control.fd, WIRE_GATE_DROPPED, &number, sizeof number, NULL, 0) < 0)
-                w->gate->is_over = true;
+        control_say(w->gate, WIRE_GATE_DROPPED, &number, sizeof number);
 }
 
 void

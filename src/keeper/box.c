@@ -40,7 +40,7 @@ box_new(struct keeper *k, const char *id, struct sandbox *s)
         b->sandbox = s;
         b->peer.fd = -1;
         b->peer.is_broken = true;
-        b->patience.due_ms = b->again.due_ms = LOOP_NEVER;
+        b->patience.due_ms = b->again.due_ms = b->folding.due_ms = LOOP_NEVER;
         calls_init(&b->listening);
         calls_init(&b->listing);
         (void)snprintf(b->id, sizeof b->id, "%s", id);
@@ -68,6 +68,8 @@ hang_up(struct box *b)
         b->is_ready = false;
         b->is_gone = true;
         b->wall = 0;
+        b->list_waits = b->wall_waits = false;
+        wall_box_gone(b);
         loop_timer_remove(&b->patience);
         loop_timer_remove(&b->again);
         peer_close(&b->peer);
@@ -126,13 +128,26 @@ box_on_impatience(struct loop_timer *t)
 int
 box_send(struct box *b, uint16_t kind, const void *body, size_t len)
 {
-        return peer_send(&b->peer, kind, body, len, NULL, 0);
+        bool is_asked = kind == WIRE_BOX_LIST || kind == WIRE_BOX_SIGNAL || kind == WIRE_BOX_CONNECT;
+
+        return is_asked && peer_is_full(&b->peer) ? -1 : peer_send(&b->peer, kind, body, len, NULL, 0);
 }
 
 int
 box_send_fd(struct box *b, uint16_t kind, const void *body, size_t len, int take_fd)
 {
-        return peer_send(&b->peer, kind, body, len, &take_fd, 1);
+        if (!peer_is_full(&b->peer))
+                return peer_send(&b->peer, kind, body, len, &take_fd, 1);
+        (void)close(take_fd);
+        return -1;
+}
+
+int
+box_no_answer(const struct sandbox *s, struct error *e)
+{
+        if (s->box && !s->box->peer.is_broken)
+                return fail(e, ERROR_UNAVAILABLE, "more is asked of the sandbox %s than it takes in at the moment", s->id);
+        return fail(e, ERROR_BACKEND_FAILED, "the sandbox %s does not answer", s->id);
 }
 
 void
@@ -208,9 +223,12 @@ box_need_greeting(const struct sandbox *s, struct call *c)
 enum call_state
 box_need_listing(struct box *b, struct call *c)
 {
-        if (c->has_listing || b->is_gone || !b->is_ready || box_running(b) == 0 || box_send(b, WIRE_BOX_LIST, NULL, 0) < 0)
+        if (c->has_listing || b->is_gone || !b->is_ready || box_running(b) == 0)
                 return CALL_DONE;
-        c->has_listing = true;
+        if (!b->is_listing && box_send(b, WIRE_BOX_LIST, NULL, 0) < 0)
+                return CALL_DONE;
+        c->has_listing = !b->is_listing || b->begins_listings;         /* however many ask, one list is on its way */
+        b->is_listing = true;
         calls_add(&b->listening, c);
         return CALL_WAITS;
 }
@@ -221,7 +239,10 @@ on_listed(struct box *b, const void *body, uint16_t kind)
         struct wire_box_listed *l;
 
         if (((const struct wire_box_listed *)body)->exec == 0) {
+                b->is_listing = false;
+                b->begins_listings = true;
                 calls_begin(&b->listening);
+                b->begins_listings = false;
                 return;
         }
         l = box_add_exec(b, body);

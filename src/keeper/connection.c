@@ -175,6 +175,7 @@ static void
 on_drained(struct peer *p)
 {
         peer_hear(p, true);
+        watch_turn((struct connection *)p);
         parts_turn((struct connection *)p);
 }
 

@@ -19,6 +19,7 @@
 struct sandbox;
 struct box;
 struct watcher;
+struct audience;
 struct call_secrets;
 struct call;
 struct turn;
@@ -72,6 +73,7 @@ struct keeper {
         unsigned damaged_count;        /* rows that were not what was written, at the start */
         struct box *boxes;             /* with a sandbox or, those to be collected, without */
         struct watcher *watchers;
+        struct audience *audiences;    /* owners somebody watches for */
         struct pool *pool;             /* NULL: none */
         struct turn *turns;            /* the owner whose call is next (turns.c); NULL: no call is here */
         struct loop_timer turns_again;

@@ -173,7 +173,7 @@ exec_send(struct sandbox *s, struct exec_request *r, int *ret_channel, struct er
                 ours = pair[0];
                 result = send_input(ours, r, e);
                 if (result == 0 && box_send_fd(s->box, WIRE_BOX_EXEC, k->plan, len, pair[1]) < 0)
-                        result = fail(e, ERROR_BACKEND_FAILED, "the sandbox %s does not answer", s->id);
+                        result = box_no_answer(s, e);
                 else if (result < 0)
                         (void)close(pair[1]);
         } else if (len > 0) {
@@ -363,7 +363,7 @@ attach(struct sandbox *s, const struct wire_box_attach *ask, int *ret_channel, s
                 return fail_sys(e, ERROR_INTERNAL, errno, "making a channel");
         if (box_send_fd(s->box, WIRE_BOX_ATTACH, ask, sizeof *ask, pair[1]) < 0) {
                 (void)close(pair[0]);
-                return fail(e, ERROR_BACKEND_FAILED, "the sandbox %s does not answer", s->id);
+                return box_no_answer(s, e);
         }
         *ret_channel = pair[0];
         return 0;
@@ -615,7 +615,8 @@ op_exec_signal(struct call *c, struct error *e)
         if (!still_runs(s, l))
                 return fail_at(e, ERROR_EXEC_NOT_FOUND, "exec", "ended", "the exec %u has ended", l->exec), CALL_FAILED;
         ask = (struct wire_exec_number){ l->exec, (int32_t)record_get_int(&c->record, FIELD_SIGNAL, 0) };
-        (void)box_send(s->box, WIRE_BOX_SIGNAL, &ask, sizeof ask);
+        if (box_send(s->box, WIRE_BOX_SIGNAL, &ask, sizeof ask) < 0)
+                return box_no_answer(s, e), CALL_FAILED;
         sandbox_touch(s);
         reply_exec(c, s, NULL, -1);
         return CALL_DONE;

@@ -292,11 +292,26 @@ change_or_narrow(struct sandbox *s, const struct record *r, struct error *e)
         return result;
 }
 
+/* Once the gate has this list, or a later one. */
+static enum call_state
+answer_when_taken(struct call *c, struct sandbox *s)
+{
+        struct record_writer w;
+
+        if (s->box && s->box->wall != 0 && s->box->taken != s->box->generation && (c->cursor == 0 || s->box->taken < c->cursor)) {
+                calls_add(&s->box->listing, c);        /* begins anew */
+                return CALL_WAITS;
+        }
+        w = reply_begin(c);
+        answer_sandbox(&w, s);
+        reply_send(c, &w, 0, -1);
+        return CALL_DONE;
+}
+
 enum call_state
 op_network(struct call *c, struct error *e)
 {
         struct sandbox *s = registry_of_call(c, e);
-        struct record_writer w;
         struct error refused;
         bool is_judged;
         int changed;
@@ -309,6 +324,8 @@ op_network(struct call *c, struct error *e)
                 calls_add(&s->waiting, c);
                 return CALL_WAITS;
         }
+        if (c->cursor > 0)                             /* its list is stored, and waited for the gate */
+                return answer_when_taken(c, s);
         is_judged = sandbox_judge(s, e) == 0;          /* what was listed once may not be permitted any more: only the new list counts */
         if (!is_judged)
                 refused = *e;
@@ -318,17 +335,11 @@ op_network(struct call *c, struct error *e)
         if (changed > 0) {
                 if (s->box && s->box->is_ready)
                         wall_box_changed(s->box);
+                c->cursor = s->box ? s->box->generation : 0;
                 watch_tell(s, "network-changed", NULL);
         } else if (!is_judged) {
                 *e = refused;
                 return CALL_FAILED;
         }
-        if (s->box && s->box->wall != 0 && s->box->taken != s->box->generation) {
-                calls_add(&s->box->listing, c);        /* begins anew once the gate has it */
-                return CALL_WAITS;
-        }
-        w = reply_begin(c);
-        answer_sandbox(&w, s);
-        reply_send(c, &w, 0, -1);
-        return CALL_DONE;
+        return answer_when_taken(c, s);
 }

@@ -166,7 +166,9 @@ struct box {
         size_t exec_count, exec_room, live_count;     /* live: not ended */
         uint32_t last_exec, last_quiet, last_request;
         struct connect_request *requests;
-        struct calls listening;        /* for it to tell its execs */
+        struct calls listening;        /* for it to tell its execs: */
+        bool is_listing;               /* it was asked, and has not told all; who asks meanwhile is for the next time */
+        bool begins_listings;          /* those that waited for that are begun just now */
         uint32_t wall;                 /* the gate's number for its wall, 0: it has none, or there is no gate */
         uint32_t generation, taken;    /* of its list; and the one the gate said it took */
         bool has_wall;                 /* its box said so */
@@ -176,9 +178,12 @@ struct box {
         struct loop_timer again;       /* for the wall to be given to the gate once more */
         unsigned lost;                 /* times, one soon after another, that the gate let it go */
         uint64_t lost_ms;              /* the last of them */
+        bool list_waits, wall_waits;   /* for the gate to take more: a newer list of its wall, or the wall itself */
         struct calls listing;          /* for the gate to take its list */
         struct wire_box_denied *denials;       /* the last ones, ascending; NULL: none yet */
         size_t denial_count;
+        struct loop_timer folding;     /* for those that were told as events in this second, and those that were not */
+        unsigned denied_told, denied_folded;
 };
 
 /* Makes one through the spawner; its news come to the sandbox. */
@@ -187,8 +192,10 @@ int box_make(struct sandbox *s, struct error *e);
 /* Connects to one that may live: 0: its news will come; 1: nobody is there; -1: that could not be seen. */
 int box_attach(struct keeper *k, const char *id, struct sandbox *s, struct error *e);
 
+/* 0 or -1: it is gone, or, of what a caller asked for, it takes no more just now. Its end, its deadline and what kills are always taken. */
 int box_send(struct box *b, uint16_t kind, const void *body, size_t len);
 int box_send_fd(struct box *b, uint16_t kind, const void *body, size_t len, int take_fd);
+int box_no_answer(const struct sandbox *s, struct error *e);  /* the error of what box_send() did not take; -1 */
 void box_stop(struct box *b);
 void box_connect(struct box *b, uint16_t port, struct connect_request *r);
 void box_cancel(struct box *b, struct connect_request *r);
@@ -235,6 +242,7 @@ int gate_open(struct keeper *k, int take_fd, struct error *e);
 void wall_box_ready(struct box *b);
 void wall_box_told(struct box *b, struct wire_message *m, const void *body);   /* WIRE_BOX_WALLED */
 void wall_box_denied(struct box *b, const struct wire_box_denied *d);
+void wall_box_gone(struct box *b);             /* nothing is heard of it any more */
 bool wall_box_can(const struct box *b, const struct spec *spec);       /* of a routed wall: can it listen to all that this lists? */
 void wall_box_changed(struct box *b);          /* its sandbox has another list: the gate is told, if it has its wall */
 
@@ -246,10 +254,14 @@ void watch_tell(struct sandbox *s, const char *event, const struct wire_box_list
 /* Of a secret, never its value: which, for whom, as which variable, by which grant (NULL: left out). */
 struct watch_secret { uint32_t exec; const char *slug, *actor, *purpose, *granted_by; };
 void watch_tell_secret(struct sandbox *s, const char *event, const struct watch_secret *secret);
-/* Something was refused a way out for the first time; the same again is not told again. */
+/* Something was refused a way out for the first time; the same again is not told again. And so many more things were. */
 void watch_tell_denied(struct sandbox *s, const struct wire_box_denied *denied);
+void watch_tell_denied_more(struct sandbox *s, unsigned count);
 void watch_tell_kept(struct sandbox *s, const struct wire_kept *kept);
 void watch_forget(struct keeper *k, const struct connection *connection, const uint32_t *serial);
+
+/* The connection takes more: some of what its watchers have not heard yet, one each in turn. */
+void watch_turn(struct connection *connection);
 
 /* -- ready boxes (pool.c) -------------------------------------------------------------------------------------------------- */
 

@@ -14,7 +14,8 @@
 #include "plan/wall.h"
 #include "sandbox/caps.h"
 
-enum { PROTOCOL = 3, NEWS_ROOM = 256, LISTENERS_ROOM = WIRE_FDS_MAX, AGAIN_MS = 20, AGAIN_DOUBLED_MAX = 9, LOST_FOR_LONG_MS = 60000 };
+enum { DENIED_A_SECOND = 8 /* told as events, a sandbox */, SECOND_MS = 1000 };
+enum { PROTOCOL = 3, NEWS_ROOM = 256, WALLS_A_TURN = 8, LISTENERS_ROOM = WIRE_FDS_MAX, AGAIN_MS = 20, AGAIN_DOUBLED_MAX = 9, LOST_FOR_LONG_MS = 60000 };
 
 static struct box *
 find_wall(const struct keeper *k, uint32_t wall)
@@ -39,12 +40,15 @@ has_list(struct sandbox *s)
 
 /* -- the gate --------------------------------------------------------------------------------------------------------------------- */
 
+static void send_list(struct box *b);
+
 static void
 let_gate_go(struct keeper *k)
 {
         peer_close(&k->gate);
         for (struct box *b = k->boxes; b; b = b->next) {
                 b->wall = 0;
+                b->list_waits = b->wall_waits = false;
                 calls_begin(&b->listing);
         }
 }
@@ -129,6 +133,28 @@ on_gate(struct peer *p, uint32_t events)
                 let_gate_go(k);
 }
 
+/* A few at a time: what a box is asked for comes later, and may find the link full again. */
+static void
+on_drained(struct peer *p)
+{
+        struct keeper *k = (struct keeper *)(void *)((char *)p - offsetof(struct keeper, gate));
+        int left = WALLS_A_TURN;
+
+        for (struct box *b = k->boxes; b && left > 0 && peer_is_idle(p); b = b->next) {
+                if (!b->list_waits && !b->wall_waits)
+                        continue;
+                left--;
+                if (b->list_waits)
+                        send_list(b);
+                else
+                        wall_box_ready(b);
+                b->wall_waits = false;
+        }
+        for (struct box *b = k->boxes; b && p->fd >= 0; b = b->next)
+                if (b->list_waits || b->wall_waits)
+                        peer_want(p);
+}
+
 static int
 send_config(struct keeper *k)
 {
@@ -156,6 +182,7 @@ on_gates(struct peer *p, uint32_t events)
         if (m.kind == WIRE_GATE_STARTED && m.fd_count == 1) {
                 let_gate_go(k);
                 result = peer_open(&k->gate, k->loop, m.fds[0], on_gate);
+                k->gate.drained = on_drained;
                 m.fds[0] = -1;
                 if (result < 0 || send_config(k) < 0)
                         let_gate_go(k);
@@ -290,10 +317,16 @@ wall_box_told(struct box *b, struct wire_message *m, const void *body)
         drop_wall(b);                                  /* a box has one: told twice, it would keep the first with the list of then */
         if (k->gate.fd < 0)
                 return;
+        if (peer_is_full(&k->gate)) {                  /* its sockets stay the box's, and are asked for again */
+                b->wall_waits = true;
+                peer_want(&k->gate);
+                return;
+        }
         if (++k->last_wall == 0)
                 k->last_wall = 1;
         b->wall = k->last_wall;
         b->generation = b->generation == 0 ? 1 : b->generation;
+        b->list_waits = false;
         len = write_list(b, listeners, head.listeners);
         if (len == 0) {
                 b->wall = 0;
@@ -303,20 +336,40 @@ wall_box_told(struct box *b, struct wire_message *m, const void *body)
         m->fd_count = 0;                               /* they are taken */
 }
 
+/* The list of now, whole; one that waited is this one. Where it cannot be written the wall is dropped, never kept with the old list, and others do not notice. */
+static void
+send_list(struct box *b)
+{
+        struct peer *gate = &b->keeper->gate;
+        size_t len;
+
+        b->list_waits = b->wall != 0 && !peer_is_idle(gate) && !gate->is_broken;
+        if (b->list_waits) {
+                peer_want(gate);
+                return;
+        }
+        if (b->wall == 0)
+                return;
+        len = write_list(b, NULL, 0);
+        if (len == 0) {
+                drop_wall(b);
+                give_again(b);
+                calls_begin(&b->listing);
+        } else if (peer_send(gate, WIRE_GATE_SET, b->keeper->out, len, NULL, 0) < 0) {
+                let_gate_go(b->keeper);                /* it has ended */
+        }
+}
+
 void
 wall_box_changed(struct box *b)
 {
-        size_t len;
-
         b->generation++;
         promise_ports(b);
         if (b->wall == 0) {
                 wall_box_ready(b);
                 return;
         }
-        len = write_list(b, NULL, 0);
-        if (len == 0 || peer_send(&b->keeper->gate, WIRE_GATE_SET, b->keeper->out, len, NULL, 0) < 0)
-                let_gate_go(b->keeper);                /* never with the old list */
+        send_list(b);
 }
 
 /* -- what was refused --------------------------------------------------------------------------------------------------------------- */
@@ -329,6 +382,41 @@ make_plain(char text[GATE_HOST_ROOM])
         for (; *text != '\0'; text++)
                 if (*text <= ' ' || *text > '~')
                         *text = '?';
+}
+
+static void
+tell_folded(struct box *b)
+{
+        if (b->sandbox && b->denied_folded > 0)
+                watch_tell_denied_more(b->sandbox, b->denied_folded);
+        b->denied_told = b->denied_folded = 0;
+}
+
+static void
+on_second(struct loop_timer *t)
+{
+        tell_folded((struct box *)(void *)((char *)t - offsetof(struct box, folding)));
+}
+
+void
+wall_box_gone(struct box *b)
+{
+        loop_timer_remove(&b->folding);
+        tell_folded(b);
+}
+
+/* A payload makes refusals as fast as it can ask. Those past the first of a second are told as one, with their number, at its end. */
+static void
+tell_denied(struct box *b, const struct wire_box_denied *d)
+{
+        if (b->folding.due_ms == LOOP_NEVER)
+                (void)loop_timer_set(b->keeper->loop, &b->folding, loop_now_ms() + SECOND_MS, on_second);
+        if (b->denied_told >= DENIED_A_SECOND) {
+                b->denied_folded++;
+                return;
+        }
+        b->denied_told++;
+        watch_tell_denied(b->sandbox, d);
 }
 
 void
@@ -354,5 +442,5 @@ wall_box_denied(struct box *b, const struct wire_box_denied *d)
         make_plain(at->d.host);
         make_plain(at->d.other);
         if (is_news && b->sandbox)
-                watch_tell_denied(b->sandbox, at);
+                tell_denied(b, at);
 }

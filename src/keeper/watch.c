@@ -2,24 +2,39 @@
  * keeper/watch.c - who wants to hear what happens.
  *
  * Room: keeper (joining). Touches: mem.
- * Theory: everybody hears of his own sandboxes alone. Who does not read is let go of by his queue's bound.
+ * Theory: everybody hears of his own sandboxes alone. An event is kept once for its owner (keeper/news.h), and a watcher is the number of the next that he has to hear:
+ * so what waits is bounded by owner, however many watch, and never waits on a link. Where the link takes no more the watcher stays behind; who stays so far behind
+ * that an event is not kept any more hears "overflow" and nothing after it.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "event/outcome.h"
+#include "keeper/news.h"
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
 
-enum { WATCHERS_MAX = 64 };       /* of one connection, the door's aside: each of that one has a connection of its own behind it */
+enum { WATCHERS_MAX = 64 /* of one connection, the door's aside: each of that one has a connection of its own behind it */, EVENTS_A_TURN = 32, MESSAGE_ROOM = 160 };
+
+/* Of one owner, while somebody watches. */
+struct audience {
+        struct audience *next;
+        struct news *news;
+        unsigned watchers;
+        char owner[KEEPER_OWNER_LEN];
+};
 
 struct watcher {
         struct watcher *next;
         struct connection *connection;
+        struct audience *audience;
+        uint64_t at;                   /* the number of the next event */
         uint32_t serial;
-        char owner[KEEPER_OWNER_LEN];
         char id[SANDBOX_ID_LEN];       /* "": every sandbox of his */
 };
+
+_Static_assert((int)NEWS_ID_LEN == (int)SANDBOX_ID_LEN, "an event knows its sandbox");
 
 static bool
 has_room(const struct keeper *k, const struct connection *c)
@@ -31,11 +46,80 @@ has_room(const struct keeper *k, const struct connection *c)
         return count < WATCHERS_MAX;
 }
 
+/* -- audiences -------------------------------------------------------------------------------------------------------------- */
+
+static struct audience *
+find_audience(const struct keeper *k, const char *owner)
+{
+        struct audience *a = k->audiences;
+
+        while (a && strcmp(a->owner, owner) != 0)
+                a = a->next;
+        return a;
+}
+
+static struct audience *
+join(struct keeper *k, const char *owner)
+{
+        struct audience *a = find_audience(k, owner);
+
+        if (!a) {
+                a = calloc(1, sizeof *a);
+                if (a)
+                        a->news = news_new();
+                if (!a || !a->news) {
+                        free(a);
+                        return NULL;
+                }
+                memcpy(a->owner, owner, strlen(owner) + 1);
+                a->next = k->audiences;
+                k->audiences = a;
+        }
+        a->watchers++;
+        return a;
+}
+
+static void
+leave(struct keeper *k, struct audience *a)
+{
+        if (--a->watchers > 0)
+                return;
+        for (struct audience **at = &k->audiences; *at; at = &(*at)->next)
+                if (*at == a) {
+                        *at = a->next;
+                        break;
+                }
+        news_free(a->news);
+        free(a);
+}
+
+/* -- watchers --------------------------------------------------------------------------------------------------------------- */
+
+static struct watcher *
+watcher_new(struct call *c, const struct sandbox *s)
+{
+        struct watcher *w = calloc(1, sizeof *w);
+
+        if (w)
+                w->audience = join(c->keeper, c->caller.owner);
+        if (!w || !w->audience) {
+                free(w);
+                return NULL;
+        }
+        w->connection = c->connection;
+        w->serial = c->serial;
+        w->at = w->audience->news->next;
+        if (s)
+                memcpy(w->id, s->id, sizeof w->id);
+        w->next = c->keeper->watchers;
+        c->keeper->watchers = w;
+        return w;
+}
+
 enum call_state
 op_watch(struct call *c, struct error *e)
 {
         struct record_writer w = reply_begin(c);
-        struct watcher *watcher;
         struct sandbox *s = NULL;
 
         if (record_get_text(&c->record, FIELD_ID, NULL)) {
@@ -45,21 +129,20 @@ op_watch(struct call *c, struct error *e)
         }
         if (!has_room(c->keeper, c->connection))
                 return fail(e, ERROR_QUOTA_EXCEEDED, "one connection watches at most %d times", WATCHERS_MAX), CALL_FAILED;
-        watcher = calloc(1, sizeof *watcher);
-        if (!watcher)
+        if (!watcher_new(c, s))
                 return fail(e, ERROR_NO_MEMORY, "no memory for a watcher"), CALL_FAILED;
-        watcher->connection = c->connection;
-        watcher->serial = c->serial;
-        memcpy(watcher->owner, c->caller.owner, sizeof watcher->owner);
-        if (s)
-                memcpy(watcher->id, s->id, sizeof watcher->id);
-        watcher->next = c->keeper->watchers;
-        c->keeper->watchers = watcher;
         record_text(&w, FIELD_EVENT, "watching");
         record_uint(&w, FIELD_AT, loop_wall_ms());
         /* lint: the keeper's list has the watcher, and watch_forget() frees it */
         reply_send(c, &w, 0, -1);
         return CALL_DONE;
+}
+
+static void
+watcher_free(struct keeper *k, struct watcher *w)
+{
+        leave(k, w->audience);
+        free(w);
 }
 
 void
@@ -73,8 +156,98 @@ watch_forget(struct keeper *k, const struct connection *connection, const uint32
                         continue;
                 }
                 *at = w->next;
-                free(w);
+                watcher_free(k, w);
         }
+}
+
+/* -- what they hear --------------------------------------------------------------------------------------------------------- */
+
+static struct record_writer
+begin_event(struct keeper *k)
+{
+        struct record_writer w;
+
+        record_init(&w, k->out + sizeof(struct wire_call), sizeof k->out - sizeof(struct wire_call));
+        return w;
+}
+
+static void
+say_overflow(const struct watcher *watcher)
+{
+        struct record_writer w = begin_event(watcher->connection->keeper);
+
+        record_text(&w, FIELD_EVENT, WATCH_OVERFLOW);
+        record_uint(&w, FIELD_AT, loop_wall_ms());
+        record_text(&w, FIELD_MESSAGE, "events came faster than they were read, and were lost: ask again what there is, and watch anew");
+        reply_event(watcher->connection, watcher->serial, &w);
+}
+
+static void
+say_event(const struct watcher *watcher, const struct news_item *item)
+{
+        struct record_writer w = begin_event(watcher->connection->keeper);
+
+        memcpy(w.bytes, item->body, item->len);        /* it was written there */
+        w.len = item->len;
+        reply_event(watcher->connection, watcher->serial, &w);
+}
+
+enum heard { HEARD_NOTHING, HEARD_ONE, HEARD_OVERFLOW };
+
+/* The next event that is for him, if there is one. */
+static enum heard
+hear(struct watcher *w)
+{
+        const struct news *news = w->audience->news;
+
+        if (w->at < news->first) {
+                say_overflow(w);
+                return HEARD_OVERFLOW;
+        }
+        while (w->at < news->next) {
+                const struct news_item *item = news_at(news, w->at++);
+
+                if (w->id[0] != '\0' && strcmp(w->id, item->id) != 0)
+                        continue;
+                say_event(w, item);
+                return HEARD_ONE;
+        }
+        return HEARD_NOTHING;
+}
+
+/* Who heard something goes to the end of the line, and who lost something is none any more. */
+void
+watch_turn(struct connection *connection)
+{
+        struct keeper *k = connection->keeper;
+        struct watcher **last = &k->watchers, *heard = NULL, **heard_last = &heard;
+        int left = EVENTS_A_TURN;
+
+        while (*last && left > 0 && peer_is_idle(&connection->peer)) {
+                struct watcher *w = *last;
+                enum heard what = w->connection == connection ? hear(w) : HEARD_NOTHING;
+
+                if (what == HEARD_NOTHING) {
+                        last = &w->next;
+                        continue;
+                }
+                left--;
+                *last = w->next;
+                if (what == HEARD_OVERFLOW) {
+                        watcher_free(k, w);
+                } else {
+                        w->next = NULL;
+                        *heard_last = w;
+                        heard_last = &w->next;
+                }
+        }
+        if (*last)                                     /* there may be more to hear */
+                peer_want(&connection->peer);
+        while (*last)
+                last = &(*last)->next;
+        *last = heard;
+        if (heard)
+                peer_want(&connection->peer);
 }
 
 static void
@@ -117,18 +290,33 @@ write_event(struct record_writer *w, const struct sandbox *s, const char *event,
         record_int(w, FIELD_EXIT_CODE, outcome_status(&outcome));
 }
 
+/* Kept for those who are behind, and told those who are not. */
+static void
+publish(struct audience *a, const struct sandbox *s, const struct record_writer *w)
+{
+        if (w->is_broken)
+                return;
+        news_add(a->news, s->id, w->bytes, w->len);
+        for (struct watcher *watcher = s->keeper->watchers; watcher; watcher = watcher->next) {
+                if (watcher->audience != a)
+                        continue;
+                if (watcher->at + 1 == a->news->next && watcher->at >= a->news->first && peer_is_idle(&watcher->connection->peer))
+                        (void)hear(watcher);
+                else
+                        peer_want(&watcher->connection->peer);
+        }
+}
+
 static void
 tell(struct sandbox *s, const char *event, const struct wire_box_listed *l, const struct watch_secret *secret, const struct wire_box_denied *denied, const struct wire_kept *kept)
 {
-        for (struct watcher *watcher = s->row.owner ? s->keeper->watchers : NULL; watcher; watcher = watcher->next) {
-                struct record_writer w;
+        struct audience *a = s->row.owner ? find_audience(s->keeper, s->row.owner) : NULL;
+        struct record_writer w = begin_event(s->keeper);
 
-                if (strcmp(watcher->owner, s->row.owner) != 0 || (watcher->id[0] != '\0' && strcmp(watcher->id, s->id) != 0))
-                        continue;
-                record_init(&w, s->keeper->out + sizeof(struct wire_call), sizeof s->keeper->out - sizeof(struct wire_call));
-                write_event(&w, s, event, l, secret, denied, kept);
-                reply_event(watcher->connection, watcher->serial, &w);
-        }
+        if (!a)
+                return;
+        write_event(&w, s, event, l, secret, denied, kept);
+        publish(a, s, &w);
 }
 
 void
@@ -147,6 +335,22 @@ void
 watch_tell_denied(struct sandbox *s, const struct wire_box_denied *denied)
 {
         tell(s, "egress-denied", NULL, NULL, denied, NULL);
+}
+
+void
+watch_tell_denied_more(struct sandbox *s, unsigned count)
+{
+        struct keeper *k = s->keeper;
+        struct audience *a = s->row.owner ? find_audience(k, s->row.owner) : NULL;
+        struct record_writer w = begin_event(k);
+        char message[MESSAGE_ROOM];
+
+        write_event(&w, s, "egress-denied", NULL, NULL, NULL, NULL);
+        (void)snprintf(message, sizeof message, "%u more requests to the network were refused within a second; GET /v1/sandboxes/%s/denials lists the last", count, s->id);
+        record_uint(&w, FIELD_COUNT, count);
+        record_text(&w, FIELD_MESSAGE, message);
+        if (a)
+                publish(a, s, &w);
 }
 
 /* A box of this user's wrote it: it ends at its last byte. */

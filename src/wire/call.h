@@ -24,4 +24,7 @@ enum { CALL_RECORD_MAX = WIRE_BODY_MAX - sizeof(struct wire_call) };         /* 
 enum reply_flag { REPLY_ERROR = 1u << 0, REPLY_MORE = 1u << 1 /* another reply with further FIELD_ITEMS follows */ };
 struct wire_reply { uint32_t serial; uint32_t flags; };
 
+/* FIELD_EVENT of the last event of a serial: what came faster than it was read is lost, and no more comes. */
+#define WATCH_OVERFLOW "overflow"
+
 #endif

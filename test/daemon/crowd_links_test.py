@@ -1,86 +1,20 @@
 #!/usr/bin/env python3
+# slow: 25 s: 200 sandboxes, and 256 commands one after another
 """crowd_links_test - a link that is shared never ends because its queue is full (src/keeper/peer.h, Q1): lists of any length, by any number of callers at once.
 
 One tenant asks for more than the keeper's queue may hold; a foreground command of another owner goes on, and keeper and door are the same processes after each row.
 The same by a payload's refused questions is in test/network/crowd_events_test.py.
 """
-import http.client
 import os
 import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import DEEP, PATIENCE, check, end, report, until
+from box_rig import DEEP, check, end, report
+from crowd_rig import WAIT, Tenant, Victim, at_once
 from daemon_rig import Daemon
 
 LARGE = {"x": "m" * 65000}              # metadata: the most is 65,536 bytes
-WAIT = 10 * PATIENCE                    # of a list beside others: each goes on, none has a time
-
-
-class Tenant:
-    def __init__(self, d, name):
-        self.d = d
-        self.all = {"Authorization": "Bearer " + d.must("POST", "/v1/tokens", {"owner": name})["token"]}
-        self.read = {"Authorization": "Bearer " + d.must("POST", "/v1/tokens", {"owner": name, "scope": "read"})["token"]}
-
-    def create(self, **fields):
-        return self.d.must("POST", "/v1/sandboxes", fields, headers=self.all)["id"]
-
-    def get(self, path):
-        try:
-            return self.d.call("GET", path, headers=self.all, timeout=WAIT)
-        except (OSError, http.client.HTTPException) as e:
-            return e
-
-    def clear(self, ids):
-        for box in ids:
-            self.d.must("DELETE", "/v1/sandboxes/" + box, headers=self.all)
-
-
-class Victim:
-    """A foreground command of the daemon's own user: it ends, well, when it is let."""
-
-    def __init__(self, d):
-        self.d, self.box, self.answer = d, d.create(start=True), None
-        self.before = d.children()
-        self.thread = threading.Thread(target=self.run)
-        self.thread.start()
-        until("the command runs", lambda: any(x["state"] == "running" for x in d.must("GET", "/v1/sandboxes/%s/execs" % self.box)["items"]))
-
-    def run(self):
-        try:
-            self.answer = self.d.exec(self.box, "while [ ! -e /tmp/go ]; do sleep 0.05; done; echo well", timeout=WAIT)
-        except (OSError, AssertionError) as e:
-            self.answer = {"stdout": repr(e)}
-
-    def ends_well(self):
-        """Lets it end. What was wrong, or nothing."""
-        try:
-            self.d.exec(self.box, ["touch", "/tmp/go"])
-            self.thread.join()
-            after = self.d.children()
-            self.d.call("DELETE", "/v1/sandboxes/" + self.box)
-        except (OSError, AssertionError) as e:
-            self.thread.join()
-            return "%r; the command: %r" % (e, self.answer)
-        if after != self.before:
-            return "other processes: %r, then %r" % (self.before, after)
-        return "" if self.answer.get("stdout") == "well\n" else repr(self.answer)[:300]
-
-
-def at_once(count, do):
-    """`do` in so many threads, begun together: what each gave."""
-    found, gate = [None] * count, threading.Barrier(count)
-
-    def one(i):
-        gate.wait()
-        found[i] = do()
-    threads = [threading.Thread(target=one, args=(i,)) for i in range(count)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    return found
 
 
 def is_list_of(answer, ids):

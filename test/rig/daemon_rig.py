@@ -185,11 +185,11 @@ class Daemon:
         fields["argv" if isinstance(argv, list) else "command"] = argv
         return self.must("POST", "/v1/sandboxes/%s/execs" % box, fields, timeout=timeout)
 
-    def stream(self, method, path, body=None, timeout=PATIENCE):
+    def stream(self, method, path, body=None, timeout=PATIENCE, headers=None):
         """Server-sent events as (name, data) until the stream ends; close() of the generator hangs up."""
         c = self.connection(timeout)
         data = json.dumps(body).encode() if body is not None else None
-        head = {"Accept": "text/event-stream"}
+        head = {"Accept": "text/event-stream", **(headers or {})}
         if data is not None:
             head["Content-Type"] = "application/json"
         try:
