@@ -70,7 +70,7 @@ enqueue(struct keeper *k, uint16_t kind, const void *bytes, size_t len, struct e
 {
         struct waiting *w;
 
-        if (k->queued + len > QUEUE_MAX)
+        if (k->queued + len > QUEUE_MAX && kind != WIRE_CANCEL)        /* an unsaid one would leave a watcher nobody hears for ever; there is one a call */
                 return fail(e, ERROR_UNAVAILABLE, "the keeper takes no more calls at the moment");
         w = malloc(sizeof *w + len);
         if (!w)
