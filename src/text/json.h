@@ -27,8 +27,8 @@ int json_read(struct arena *arena, const char *bytes, size_t len, const struct t
  * A JSON text under construction. Commas and colons are put in by the writer; the caller opens, writes and
  * closes. Memory is the writer's own, taken with malloc; a failed allocation makes `is_broken` true and
  * every later call do nothing. Bytes that are not UTF-8 become U+FFFD, one for each broken character, as
- * Python's errors='replace' does. Control characters and U+2028, U+2029 are escaped: a text is one line
- * unless it is pretty. Numbers that JSON does not know (NaN, infinities) become null.
+ * Python's errors='replace' does. Control characters (C0, DEL, C1), U+2028, U+2029 and those that
+ * turn the direction of reading are escaped: a text is one line unless it is pretty, and can be shown on a terminal. Numbers that JSON does not know (NaN, infinities) become null.
  */
 struct json_writer {
         char *text;            /* NUL-terminated once anything was written */
@@ -57,6 +57,17 @@ void json_bool(struct json_writer *w, bool value);
 void json_none(struct json_writer *w);                                       /* null */
 void json_node(struct json_writer *w, const struct node *n);              /* a whole tree */
 void json_raw(struct json_writer *w, const char *json, size_t len);       /* one value that another writer wrote */
+
+/* The text so far was taken elsewhere: what is written next begins an empty one, and goes on from there. Its memory stays. */
+void json_forget(struct json_writer *w);
+
+enum { JSON_ESCAPE_MAX = 6 /* bytes that one byte can become */ };
+
+/*
+ * Writes bytes as they stand within a string, without the quotes: whole characters, as many as fit into `room` (JSON_ESCAPE_MAX at least).
+ * Gives the length; *ret_taken is how many bytes were read. The last bytes of `bytes` are taken for the string's end.
+ */
+size_t json_escape(const char *bytes, size_t len, char *out, size_t room, size_t *ret_taken);
 
 /* key and value in one call */
 void json_member_text(struct json_writer *w, const char *key, const char *text);

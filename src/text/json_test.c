@@ -322,6 +322,31 @@ puts_commas_and_lines_where_they_belong(void **state)
         json_fini(NULL);
 }
 
+/* As often as it takes, in any room from the least on, the same comes out. */
+static void
+escapes_in_pieces(void **state)
+{
+        static const char bytes[] = "plain \1\2\"\\ \xe2\x80\xae\xc3\xa9\xf0\x9f\x98\x80 \xff\xe2\x82 and more of it \n";
+        char whole[512], pieces[512];
+        size_t taken, whole_len = json_escape(bytes, sizeof bytes - 1, whole, sizeof whole, &taken);
+
+        (void)state;
+        assert_int_equal(taken, sizeof bytes - 1);
+        for (size_t room = JSON_ESCAPE_MAX; room < 80; room++) {
+                size_t used = 0, at = 0;
+
+                while (at < sizeof bytes - 1) {
+                        size_t len = json_escape(bytes + at, sizeof bytes - 1 - at, pieces + used, room, &taken);
+
+                        assert_true(taken > 0 && len <= room);
+                        used += len;
+                        at += taken;
+                }
+                assert_int_equal(used, whole_len);
+                assert_memory_equal(pieces, whole, used);
+        }
+}
+
 /* Expected texts are what Python's b'...'.decode(errors='replace') gives. */
 static void
 writes_any_bytes_as_a_string(void **state)
@@ -338,6 +363,10 @@ writes_any_bytes_as_a_string(void **state)
                 { BYTES("\0\1\x1b\x1f\x7f"), "\"\\u0000\\u0001\\u001b\\u001f\\u007f\"" },
                 { BYTES("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"), "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"" },
                 { BYTES("\xe2\x80\xa8\xe2\x80\xa9"), "\"\\u2028\\u2029\"" },
+                { BYTES("\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0"), "\"\\u0080\\u009b\\u009f\xc2\xa0\"" },
+                { BYTES("\xd8\x9c\xe2\x80\x8d\xe2\x80\x8e\xe2\x80\x8f"), "\"\\u061c\xe2\x80\x8d\\u200e\\u200f\"" },
+                { BYTES("\xe2\x80\xaa\xe2\x80\xae\xe2\x80\xaf"), "\"\\u202a\\u202e\xe2\x80\xaf\"" },
+                { BYTES("\xe2\x81\xa5\xe2\x81\xa6\xe2\x81\xa9\xe2\x81\xaa"), "\"\xe2\x81\xa5\\u2066\\u2069\xe2\x81\xaa\"" },
                 { BYTES("\xc0\x80"), "\"" R R "\"" },
                 { BYTES("\xed\xa0\x80"), "\"" R R R "\"" },
                 { BYTES("\xf8\x88\x80\x80\x80"), "\"" R R R R R "\"" },
@@ -458,6 +487,7 @@ main(void)
                 cmocka_unit_test(says_when_memory_ends_at_any_point),
                 cmocka_unit_test(puts_commas_and_lines_where_they_belong),
                 cmocka_unit_test(writes_any_bytes_as_a_string),
+                cmocka_unit_test(escapes_in_pieces),
                 cmocka_unit_test(writes_json_whatever_the_bytes),
                 cmocka_unit_test(writes_reals_that_read_back),
                 cmocka_unit_test(writes_a_tree_as_it_was_read),

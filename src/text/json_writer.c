@@ -2,7 +2,7 @@
  * text/json_writer.c - a JSON text, written from its beginning to its end.
  *
  * Room: text (words). Touches: mem.
- * Theory: before() puts down whatever separates a value from what came before it; one routine escapes.
+ * Theory: before() puts down whatever separates a value from what came before it; json_escape.c escapes.
  * A text that could not grow is broken for good, so callers look once, at the end.
  */
 #include "text/json.h"
@@ -13,8 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "text/utf8.h"
 
 enum { FIRST_ROOM = 256 };
 
@@ -31,6 +29,12 @@ json_fini(struct json_writer *w)
                 return;
         free(w->text);
         *w = (struct json_writer){ .is_broken = true };
+}
+
+void
+json_forget(struct json_writer *w)
+{
+        w->len = 0;
 }
 
 static bool
@@ -75,7 +79,7 @@ put_text(struct json_writer *w, const char *text)
 
 static void put_format(struct json_writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* For numbers and escapes only: at most 63 bytes. */
+/* For numbers only: at most 63 bytes. */
 static void
 put_format(struct json_writer *w, const char *fmt, ...)
 {
@@ -165,59 +169,15 @@ json_raw(struct json_writer *w, const char *json, size_t len)
 
 /* -- strings ----------------------------------------------------------------------------------------- */
 
-static bool
-is_plain(char c)
-{
-        return (unsigned char)c >= 0x20 && (unsigned char)c < 0x7f && c != '"' && c != '\\';
-}
-
-static void
-put_escape(struct json_writer *w, uint32_t point)
-{
-        static const char short_forms[][2] = { { '"', '"' }, { '\\', '\\' }, { '\n', 'n' }, { '\r', 'r' },
-                                               { '\t', 't' }, { '\b', 'b' }, { '\f', 'f' } };
-
-        for (size_t i = 0; i < sizeof short_forms / sizeof short_forms[0]; i++) {
-                if (point == (unsigned char)short_forms[i][0]) {
-                        put_format(w, "\\%c", short_forms[i][1]);
-                        return;
-                }
-        }
-        put_format(w, "\\u%04" PRIx32, point);
-}
-
-/* One character that may need another form. Answers how many bytes it took. */
-static size_t
-put_character(struct json_writer *w, const char *bytes, size_t len)
-{
-        uint32_t point;
-        size_t step = utf8_next(bytes, len, &point);
-
-        if (point == UTF8_INVALID)
-                put_text(w, "\xef\xbf\xbd");
-        else if (point <= 0x7f || point == 0x2028 || point == 0x2029)
-                put_escape(w, point);
-        else
-                put(w, bytes, step);
-        return step;
-}
-
 static void
 put_string(struct json_writer *w, const char *bytes, size_t len)
 {
-        size_t at = 0;
+        size_t at = 0, taken;
 
         put_text(w, "\"");
-        while (at < len && !w->is_broken) {
-                size_t run = at;
-
-                while (run < len && is_plain(bytes[run]))
-                        run++;
-                if (run > at)
-                        put(w, bytes + at, run - at);
-                at = run;
-                if (at < len)
-                        at += put_character(w, bytes + at, len - at);
+        while (at < len && grow(w, len - at + JSON_ESCAPE_MAX)) {
+                w->len += json_escape(bytes + at, len - at, w->text + w->len, w->room - w->len - 1, &taken);
+                at += taken;
         }
         put_text(w, "\"");
 }

@@ -71,3 +71,10 @@ utf8_valid_len(const char *bytes, size_t len)
         }
         return at;
 }
+
+bool
+utf8_drives_terminal(uint32_t point)
+{
+        return (point >= 0x80 && point < 0xa0) || point == 0x61c || point == 0x200e || point == 0x200f || (point >= 0x202a && point <= 0x202e) ||
+               (point >= 0x2066 && point <= 0x2069);
+}

@@ -21,4 +21,7 @@ size_t utf8_next(const char *bytes, size_t len, uint32_t *ret_point);
 /* How many bytes at the beginning of `bytes` are whole, valid characters; `len` if all are. */
 size_t utf8_valid_len(const char *bytes, size_t len);
 
+/* Does a terminal act on it, or read what follows in another direction: C1 (U+0080 to U+009F), or a bidirectional control? */
+bool utf8_drives_terminal(uint32_t point);
+
 #endif

@@ -6,6 +6,7 @@
 #include "text/visible.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "text/utf8.h"
@@ -31,6 +32,17 @@ escape_bytes(const char *in, size_t len, char *out)
         for (size_t i = 0; i < len; i++)
                 (void)escape_byte((unsigned char)in[i], out + i * VISIBLE_MAX);
         return len * VISIBLE_MAX;
+}
+
+/* A character that turns the direction of reading, as \uNNNN: it has at least two bytes, which have room for eight. */
+static size_t
+escape_direction(uint32_t point, char *out)
+{
+        char text[8];
+        int len = snprintf(text, sizeof text, "\\u%04x", (unsigned)point);
+
+        memcpy(out, text, (size_t)len);
+        return (size_t)len;
 }
 
 /* Could more bytes make this a whole character, or a carriage return a line end? */
@@ -61,6 +73,8 @@ escape(struct visible *v, const char *in, size_t len, bool is_last, char *out)
                         used += escape_bytes(in + i, n, out + used);
                 } else if (point >= 0x80 && point < 0xa0) {
                         used += escape_byte((unsigned char)point, out + used);
+                } else if (utf8_drives_terminal(point)) {
+                        used += escape_direction(point, out + used);
                 } else if ((c < 0x20 && c != '\n' && c != '\t' && !(c == '\r' && i + 1 < len && in[i + 1] == '\n')) || c == 0x7f) {
                         out[used++] = '^';
                         out[used++] = (char)(c ^ 0x40);

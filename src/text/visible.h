@@ -1,7 +1,7 @@
 /*
  * text/visible.h - bytes that may be anything, so that a terminal can only show them (E05).
  *
- * C0 bytes become ^X, C1 and what is no UTF-8 \xNN, so that output cannot drive the operator's terminal; line ends, tabs and
+ * C0 bytes become ^X, C1 and what is no UTF-8 \xNN, what turns the direction of reading \uNNNN, so that output cannot drive the operator's terminal; line ends, tabs and
  * UTF-8 stay. What may go on in the next bytes (the beginning of a character, a carriage return) is held until then.
  */
 #ifndef CARREL_TEXT_VISIBLE_H

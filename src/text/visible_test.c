@@ -17,6 +17,7 @@ any_cut_shows_the_same(void **state)
                 { "\x7f\x01", "^?^A" },
                 { "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80", "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80" },
                 { "\xc2\x9b" "31m", "\\x9b31m" },
+                { "a\xe2\x80\xae" "b\xe2\x81\xa6\xd8\x9c", "a\\u202eb\\u2066\\u061c" },
                 { "\xff\xc3", "\\xff\\xc3" },
                 { "end\r", "end^M" },
         };
