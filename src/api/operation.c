@@ -83,6 +83,7 @@ static const struct api_param exec_params[] = {
 static const struct api_param exec_id_params[] = { ID_IN_PATH, EXEC_IN_PATH };
 static const struct api_param attach_params[] = {
         ID_IN_PATH, EXEC_IN_PATH, { FIELD_STDOUT_OFFSET, PARAM_IN_QUERY, ANY }, { FIELD_STDERR_OFFSET, PARAM_IN_QUERY, ANY }, { FIELD_LOSSLESS, PARAM_IN_QUERY, ANY },
+        { FIELD_KEEP_BYTES, PARAM_IN_QUERY, 4096, 64 << 20 },
 };
 static const struct api_param signal_params[] = { ID_IN_PATH, EXEC_IN_PATH, { FIELD_SIGNAL, PARAM_REQUIRED, 1, 64 } };
 static const struct api_param read_params[] = { ID_IN_PATH, PATH_IN_QUERY, { FIELD_OFFSET, PARAM_IN_QUERY, ANY }, { FIELD_LENGTH, PARAM_IN_QUERY, ANY } };

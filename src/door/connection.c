@@ -160,6 +160,8 @@ keep(struct connection *c, const void *bytes, size_t len)
 {
         if (bytes_put(&c->out, bytes, len) < 0)
                 connection_fall(c);
+        else
+                crowd_owe(&c->member, len);
 }
 
 void
@@ -210,6 +212,7 @@ flush(struct connection *c)
                 if (sent < 0)
                         break;
                 bytes_drop(&c->out, (size_t)sent);
+                crowd_release(&c->member, CROWD_ANSWERS, (size_t)sent);
         }
         if (c->state == CONNECTION_WAIT || c->state == CONNECTION_FLUSH)
                 connection_deadline(c, c->out.len > 0 ? STALL_MS : 0);

@@ -46,8 +46,10 @@ struct connection {
         struct route route;
         char *whole;                   /* a body that is collected */
         size_t whole_len, whole_room;
+        size_t kept_body;              /* of it, that its handler keeps */
         int is_held, is_body_paused, is_too_large;
         /* the answer */
+        size_t kept;                   /* bytes that are collected for it; those in `out` count besides */
         char added[2048];
         size_t added_len;
         int is_done, is_last, is_chunked, has_length;

@@ -16,7 +16,7 @@ struct crowd_owner {
         struct crowd_owner *next;
         struct crowd_member *first, *last;
         unsigned count;
-        size_t bytes;
+        size_t bytes[CROWD_USES];
         char name[NAME_MAX_LEN];
 };
 
@@ -110,6 +110,79 @@ weakest_of_greediest(const struct crowd *c)
         return found;
 }
 
+/* -- bytes --------------------------------------------------------------------------------------------------------------- */
+
+int
+crowd_too_much(enum crowd_use use, struct error *e)
+{
+        if (use == CROWD_BODIES) {
+                (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "", "bodies", "your requests that are coming in hold more than %d MiB together", CROWD_BYTES_MAX >> 20);
+                error_hint(e, "Send fewer large bodies at the same time, and try again in %d s.", CROWD_RETRY_S);
+        } else {
+                (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "", "answers", "your answers that are being collected, or were not read yet, hold more than %d MiB together", CROWD_ANSWERS_MAX >> 20);
+                error_hint(e, "Read the answers, or ask for less at the same time, and try again in %d s.", CROWD_RETRY_S);
+        }
+        return -1;
+}
+
+static void
+count(struct crowd_member *m, enum crowd_use use, size_t len)
+{
+        m->bytes[use] += len;
+        m->owner->bytes[use] += len;
+        m->crowd->answers += use == CROWD_ANSWERS ? len : 0;
+}
+
+int
+crowd_hold(struct crowd_member *m, enum crowd_use use, size_t len)
+{
+        size_t most = use == CROWD_BODIES ? CROWD_BYTES_MAX : CROWD_ANSWERS_MAX;
+
+        if (!m->owner)
+                return 0;              /* its connection is gone: what it made is, too, in a moment */
+        if (m->owner->bytes[use] + len > most || (use == CROWD_ANSWERS && m->crowd->answers + len > CROWD_ANSWERS_ALL_MAX))
+                return -1;
+        count(m, use, len);
+        return 0;
+}
+
+void
+crowd_owe(struct crowd_member *m, size_t len)
+{
+        if (m->owner)
+                count(m, CROWD_ANSWERS, len);
+}
+
+int
+crowd_is_over(const struct crowd_member *m)
+{
+        return m->owner && (m->owner->bytes[CROWD_ANSWERS] >= CROWD_ANSWERS_MAX || m->crowd->answers >= CROWD_ANSWERS_ALL_MAX);
+}
+
+void
+crowd_release(struct crowd_member *m, enum crowd_use use, size_t len)
+{
+        if (!m->owner)
+                return;
+        len = len < m->bytes[use] ? len : m->bytes[use];
+        m->bytes[use] -= len;
+        m->owner->bytes[use] -= len;
+        m->crowd->answers -= use == CROWD_ANSWERS ? len : 0;
+}
+
+void
+crowd_hold_nothing(struct crowd_member *m, enum crowd_use use)
+{
+        crowd_release(m, use, m->bytes[use]);
+}
+
+static void
+hold_nothing(struct crowd_member *m)
+{
+        crowd_hold_nothing(m, CROWD_BODIES);
+        crowd_hold_nothing(m, CROWD_ANSWERS);
+}
+
 /* -- places -------------------------------------------------------------------------------------------------------------- */
 
 static int
@@ -184,7 +257,7 @@ crowd_name(struct crowd_member *m, const char *owner, struct error *e)
         o = find_owner(m->crowd, owner, m, e);
         if (!o)
                 return -1;
-        crowd_hold_nothing(m);
+        hold_nothing(m);
         take_out(m);
         m->owner = o;
         put_last(m);
@@ -192,32 +265,6 @@ crowd_name(struct crowd_member *m, const char *owner, struct error *e)
         old->count--;
         owner_sweep(m->crowd, old);
         return 0;
-}
-
-int
-crowd_too_much(struct error *e)
-{
-        (void)fail_at(e, ERROR_QUOTA_EXCEEDED, "", "bodies", "your requests that are coming in hold more than %d MiB together", CROWD_BYTES_MAX >> 20);
-        error_hint(e, "Send fewer large bodies at the same time, and try again in %d s.", CROWD_RETRY_S);
-        return -1;
-}
-
-int
-crowd_hold(struct crowd_member *m, size_t len)
-{
-        if (m->owner->bytes + len > CROWD_BYTES_MAX)
-                return -1;
-        m->bytes += len;
-        m->owner->bytes += len;
-        return 0;
-}
-
-void
-crowd_hold_nothing(struct crowd_member *m)
-{
-        if (m->owner)
-                m->owner->bytes -= m->bytes;
-        m->bytes = 0;
 }
 
 void
@@ -242,7 +289,7 @@ crowd_leave(struct crowd_member *m)
 
         if (!c)
                 return;
-        crowd_hold_nothing(m);
+        hold_nothing(m);
         take_out(m);
         *m = (struct crowd_member){ 0 };
         c->count--;

@@ -112,18 +112,47 @@ a_name_moves_a_member(void **state)
 static void
 an_owner_holds_so_much(void **state)
 {
+        static const size_t most[CROWD_USES] = { CROWD_BYTES_MAX, CROWD_ANSWERS_MAX };
         struct crowd c = { 0 };
 
-        for (size_t i = 0; i < 3; i++)
-                assert_int_equal(come(&c, i, i < 2 ? "a" : "b", 1), 0);
-        assert_int_equal(crowd_hold(&guests[0].member, CROWD_BYTES_MAX - 1), 0);
-        assert_int_equal(crowd_hold(&guests[1].member, 2), -1);
-        assert_int_equal(crowd_hold(&guests[2].member, 2), 0);
-        crowd_hold_nothing(&guests[0].member);
-        assert_int_equal(crowd_hold(&guests[1].member, CROWD_BYTES_MAX), 0);
-        crowd_leave(&guests[1].member);
-        assert_int_equal(crowd_hold(&guests[0].member, CROWD_BYTES_MAX), 0);
+        for (int use = 0; use < CROWD_USES; use++) {
+                for (size_t i = 0; i < 3; i++)
+                        assert_int_equal(come(&c, i, i < 2 ? "a" : "b", 1), 0);
+                assert_int_equal(crowd_hold(&guests[0].member, use, most[use] - 1), 0);
+                assert_int_equal(crowd_hold(&guests[1].member, use, 2), -1);
+                assert_int_equal(crowd_hold(&guests[2].member, use, 2), 0);
+                crowd_hold_nothing(&guests[0].member, use);
+                assert_int_equal(crowd_hold(&guests[1].member, use, most[use]), 0);
+                crowd_leave(&guests[1].member);
+                assert_int_equal(crowd_hold(&guests[0].member, use, most[use]), 0);
+                crowd_release(&guests[0].member, use, 10);
+                assert_int_equal(crowd_hold(&guests[0].member, use, 11), -1);
+                assert_int_equal(crowd_hold(&guests[0].member, use, 10), 0);
+                leave_all(&c);
+        }
+}
+
+/* Nobody's answers are lost for what others hold, and all of them together have a bound. */
+static void
+all_hold_so_much(void **state)
+{
+        static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i" };
+        struct crowd c = { 0 };
+
+        for (size_t i = 0; i < 9; i++)
+                assert_int_equal(come(&c, i, names[i], 1), 0);
+        for (size_t i = 0; i < 8; i++) {
+                assert_int_equal(crowd_hold(&guests[i].member, CROWD_ANSWERS, CROWD_ANSWERS_MAX), 0);
+                assert_true(crowd_is_over(&guests[i].member));
+        }
+        assert_int_equal(crowd_hold(&guests[8].member, CROWD_ANSWERS, 1), -1);
+        assert_int_equal(crowd_hold(&guests[8].member, CROWD_BODIES, CROWD_BYTES_MAX), 0);
+        crowd_owe(&guests[8].member, 7);       /* it is there already */
+        assert_int_equal(c.answers, (size_t)CROWD_ANSWERS_ALL_MAX + 7);
+        crowd_leave(&guests[0].member);
+        assert_false(crowd_is_over(&guests[8].member));
         leave_all(&c);
+        assert_int_equal(c.answers, 0);
 }
 
 int
@@ -132,6 +161,7 @@ main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(an_owner_has_his_share), cmocka_unit_test(nobody_gives_way), cmocka_unit_test(the_greediest_gives_way),
                 cmocka_unit_test(a_name_moves_a_member), cmocka_unit_test(an_owner_holds_so_much),
+                cmocka_unit_test(all_hold_so_much),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

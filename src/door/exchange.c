@@ -12,8 +12,10 @@
 #include <strings.h>
 
 #include "door/connection.h"
+#include "door/pour.h"
 
 enum { FAILURES_MAX = 5, DELAY_FIRST_MS = 200 };
+enum { BURST_MAX = 192 * 1024, BURST_LEAST = 16 * 1024, QUEUE_LEAST = 64 * 1024 /* bytes that may wait for whoever has too much that waits */ };
 
 static struct connection *
 of(const struct exchange *x)
@@ -78,6 +80,42 @@ exchange_body_resume(struct exchange *x)
         c->is_body_paused = 0;
         connection_watch(c);
         connection_kick(c);
+}
+
+/* -- what it holds -------------------------------------------------------------------------------------------------------- */
+
+int
+exchange_keep(struct exchange *x, size_t len, struct error *e)
+{
+        struct connection *c = of(x);
+
+        if (len > c->kept && crowd_hold(&c->member, CROWD_ANSWERS, len - c->kept) < 0)
+                return crowd_too_much(CROWD_ANSWERS, e);
+        if (len < c->kept)
+                crowd_release(&c->member, CROWD_ANSWERS, c->kept - len);
+        c->kept = len;
+        return 0;
+}
+
+int
+exchange_keep_body(struct exchange *x, size_t len, struct error *e)
+{
+        struct connection *c = of(x);
+        size_t more = len > c->kept_body ? len - c->kept_body : 0;
+
+        if (c->door->body_bytes + more > BODIES_MAX)
+                return fail(e, ERROR_UNAVAILABLE, "too many bodies come in at the same time");
+        if (crowd_hold(&c->member, CROWD_BODIES, more) < 0)
+                return crowd_too_much(CROWD_BODIES, e);
+        c->kept_body += more;
+        c->door->body_bytes += more;
+        return 0;
+}
+
+size_t
+exchange_burst(const struct exchange *x)
+{
+        return crowd_is_over(&of(x)->member) ? BURST_LEAST : BURST_MAX;
 }
 
 /* -- the head ---------------------------------------------------------------------------------------------------------- */
@@ -152,10 +190,10 @@ exchange_answer(struct exchange *x, int status, const char *type, const void *by
 {
         struct connection *c = of(x);
         char head[4096];
-        size_t head_len = write_head(c, head, sizeof head, status, type, (int64_t)len);
         const void *parts[] = { head, bytes };
-        size_t lens[] = { head_len, len };
+        size_t lens[] = { 0, len };
 
+        lens[0] = write_head(c, head, sizeof head, status, type, (int64_t)len);
         connection_send(c, parts, lens, len > 0 ? 2 : 1);
         connection_finished(c);
 }
@@ -169,6 +207,15 @@ exchange_json(struct exchange *x, int status, struct json_writer *take_w)
                 (void)fail(&e, ERROR_NO_MEMORY, "there is no memory left for this answer");
                 json_fini(take_w);
                 exchange_fail(x, &e);
+                return;
+        }
+        if (take_w->len >= POUR_LEAST && exchange_keep(x, take_w->room, &e) < 0) {
+                json_fini(take_w);
+                exchange_fail(x, &e);
+                return;
+        }
+        if (take_w->len >= POUR_LEAST) {
+                pour(x, status, take_w, NULL, 0);
                 return;
         }
         exchange_answer(x, status, "application/json", take_w->text, take_w->len);
@@ -227,7 +274,7 @@ exchange_error_text(struct json_writer *ret_w, const struct error *e)
 int
 exchange_error_passes(const struct error *e)
 {
-        return e->code == ERROR_UNAVAILABLE || strcmp(e->reason, "connections") == 0 || strcmp(e->reason, "bodies") == 0;
+        return e->code == ERROR_UNAVAILABLE || strcmp(e->reason, "connections") == 0 || strcmp(e->reason, "bodies") == 0 || strcmp(e->reason, "answers") == 0;
 }
 
 static void
@@ -291,6 +338,13 @@ exchange_begin(struct exchange *x, int status, const char *type, int64_t length)
         connection_send(c, parts, lens, 1);
 }
 
+/* Whoever has too much that waits pauses earlier. */
+static size_t
+queued(const struct connection *c)
+{
+        return c->out.len > QUEUE_LEAST && c->out.len <= EXCHANGE_HIGH && crowd_is_over(&c->member) ? EXCHANGE_HIGH + 1 : c->out.len;
+}
+
 static size_t
 send_body(struct connection *c, const void *bytes, size_t len)
 {
@@ -300,7 +354,7 @@ send_body(struct connection *c, const void *bytes, size_t len)
         size_t lens[] = { (size_t)size_len, len, 2 };
 
         if (len == 0)
-                return c->out.len;
+                return queued(c);
         if (c->is_chunked) {
                 connection_send(c, chunk, lens, 3);
         } else {
@@ -310,7 +364,7 @@ send_body(struct connection *c, const void *bytes, size_t len)
                 lens[1] = len;
                 connection_send(c, chunk + 1, lens + 1, 1);
         }
-        return c->out.len;
+        return queued(c);
 }
 
 size_t
@@ -328,7 +382,7 @@ exchange_comment(struct exchange *x)
 size_t
 exchange_event(struct exchange *x, const char *event, const char *id, const char *data, size_t len)
 {
-        size_t room = len * 2 + (event ? strlen(event) : 0) + (id ? strlen(id) : 0) + 64, used = 0, queued;
+        size_t room = len * 2 + (event ? strlen(event) : 0) + (id ? strlen(id) : 0) + 64, used = 0, waiting;
         char *text;
 
         for (size_t i = 0; i < len; i++)
@@ -354,9 +408,9 @@ exchange_event(struct exchange *x, const char *event, const char *id, const char
                 at += line + 1;
         }
         text[used++] = '\n';
-        queued = send_body(of(x), text, used);
+        waiting = send_body(of(x), text, used);
         free(text);
-        return queued;
+        return waiting;
 }
 
 void

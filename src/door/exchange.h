@@ -58,9 +58,19 @@ void exchange_body_resume(struct exchange *x);
 /* A header for the answer, before it begins. Line ends in a value are never written. */
 void exchange_add(struct exchange *x, const char *name, const char *value);
 
+/*
+ * The handler holds `len` bytes in all for the answer, or for a body that it collects itself, which count against whoever asks. -1: that is too much (429), and it
+ * counts as before. With the end of the exchange nothing counts any more; what waits for the client counts besides, by itself.
+ */
+int exchange_keep(struct exchange *x, size_t len, struct error *e);
+int exchange_keep_body(struct exchange *x, size_t len, struct error *e);
+
+/* How many bytes to read at once for an answer in parts: less where whoever asks has too much that waits. */
+size_t exchange_burst(const struct exchange *x);
+
 /* Whole answers. `type` NULL with len 0: no content type. */
 void exchange_answer(struct exchange *x, int status, const char *type, const void *bytes, size_t len);
-void exchange_json(struct exchange *x, int status, struct json_writer *take_w);      /* ends the writer, too; a broken one becomes an error */
+void exchange_json(struct exchange *x, int status, struct json_writer *take_w);      /* ends the writer, too; a broken one becomes an error; a long one goes by door/pour.h */
 void exchange_fail(struct exchange *x, const struct error *e);                       /* {"error":{...}} and the code's status */
 
 /*

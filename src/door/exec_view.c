@@ -12,14 +12,72 @@
 #include "api/operation.h"
 #include "codec/codec.h"
 #include "codec/encode.h"
+#include "door/pour.h"
 #include "event/outcome.h"
 
 /* -- output ------------------------------------------------------------------------------------------------------------- */
 
+/* What is kept while more comes: a quarter past the cap, so that it is moved seldom. */
+static size_t
+most_of(const struct capture *c)
+{
+        return c->cap + c->cap / 4;
+}
+
+static void
+drop_first(struct capture *c, size_t len)
+{
+        memmove(c->bytes, c->bytes + len, c->len - len);
+        c->first += len;
+        c->let_go += len;
+        c->len -= len;
+}
+
+/* Room for `need` bytes in all, which is not past most_of(). -1: there is none, and less is to be kept, or nothing at all. */
+static int
+grow(struct capture *c, size_t need)
+{
+        size_t room = c->room * 2 > CAPTURE_FREE ? c->room * 2 : CAPTURE_FREE, counted = c->room > CAPTURE_FREE ? c->room : CAPTURE_FREE;
+        char *more;
+
+        if (need <= c->room)
+                return 0;
+        room = room < need ? need : room < most_of(c) ? room : most_of(c);
+        if (room > counted && c->may_grow && c->may_grow(c->of, room - counted) < 0) {
+                c->is_refused = c->is_strict;
+                c->cap = counted / 5 * 4;
+                return -1;
+        }
+        more = realloc(c->bytes, room);
+        if (!more) {
+                c->is_broken = 1;
+                return -1;
+        }
+        c->bytes = more;
+        c->room = room;
+        return 0;
+}
+
+/* The oldest bytes go where all would be past what is kept; answers how many of the `len` new ones are skipped. */
+static size_t
+make_place(struct capture *c, size_t len)
+{
+        size_t skip = len > c->cap ? len - c->cap : 0;
+
+        if (c->len + len <= most_of(c))
+                return 0;
+        drop_first(c, c->len + len - skip - c->cap);
+        c->first += skip;              /* nothing is kept before them then */
+        c->let_go += skip;
+        return skip;
+}
+
 void
 capture_add(struct capture *c, const void *bytes, size_t len, uint64_t offset)
 {
-        if (c->is_broken || len == 0)
+        size_t skip;
+
+        if (c->is_broken || c->is_refused || len == 0)
                 return;
         if (offset != c->first + c->len) {
                 c->let_go += c->len;
@@ -27,25 +85,17 @@ capture_add(struct capture *c, const void *bytes, size_t len, uint64_t offset)
                 c->len = 0;
                 c->first = offset;
         }
-        if (c->len + len > c->room) {
-                size_t room = c->room * 2 > c->len + len ? c->room * 2 : c->len + len;
-                char *more = realloc(c->bytes, room);
-
-                if (!more) {
-                        c->is_broken = 1;
+        skip = make_place(c, len);
+        if (grow(c, c->len + len - skip) < 0) {
+                if (c->is_broken || c->is_refused)
                         return;
-                }
-                c->bytes = more;
-                c->room = room;
+                skip += make_place(c, len - skip);
+                if (grow(c, c->len + len - skip) < 0)
+                        return;
         }
-        memcpy(c->bytes + c->len, bytes, len);
-        c->len += len;
-        if (c->len > 2 * c->cap) {                     /* moved seldom: once a cap's worth */
-                memmove(c->bytes, c->bytes + (c->len - c->cap), c->cap);
-                c->first += c->len - c->cap;
-                c->let_go += c->len - c->cap;
-                c->len = c->cap;
-        }
+        if (len > skip)
+                memcpy(c->bytes + c->len, (const char *)bytes + skip, len - skip);
+        c->len += len - skip;
 }
 
 void
@@ -66,10 +116,7 @@ trim(struct capture *c, int is_base64)
                         skip++;
         if (skip == 0)
                 return;
-        memmove(c->bytes, c->bytes + skip, c->len - skip);
-        c->first += skip;
-        c->let_go += skip;
-        c->len -= skip;
+        drop_first(c, skip);
 }
 
 /* -- members ------------------------------------------------------------------------------------------------------------- */
@@ -149,14 +196,29 @@ missing(const struct exec_view *v)
         return (dropped > gone ? dropped - gone : 0) + here;
 }
 
+/* Where an answer leaves out what a stream holds. */
+struct holes { struct pour_hole rows[POUR_HOLES]; size_t count; };
+
+/* The string without its bytes, which follow in their turn. */
+static void
+leave_out(struct json_writer *w, const char *name, struct capture *out, struct holes *holes, int is_base64)
+{
+        json_key(w, name);
+        json_raw(w, "\"\"", 2);
+        holes->rows[holes->count++] = (struct pour_hole){ w->len - 1, out->bytes, 0, out->len, is_base64 };
+        out->bytes = NULL;
+}
+
 /* What its output says. 1: written. */
 static int
-write_output(struct json_writer *w, uint16_t tag, const char *name, struct exec_view *v, int is_base64)
+write_output(struct json_writer *w, uint16_t tag, const char *name, struct exec_view *v, struct holes *holes, int is_base64)
 {
         struct record reply = { v->reply, v->reply ? v->reply_len : 0 };
-        const struct capture *out = &v->streams[tag == FIELD_STDERR || tag == FIELD_STDERR_OFFSET || tag == FIELD_STDERR_BYTES];
+        struct capture *out = &v->streams[tag == FIELD_STDERR || tag == FIELD_STDERR_OFFSET || tag == FIELD_STDERR_BYTES];
 
-        if (tag == FIELD_STDOUT || tag == FIELD_STDERR)
+        if ((tag == FIELD_STDOUT || tag == FIELD_STDERR) && holes)
+                leave_out(w, name, out, holes, is_base64);
+        else if (tag == FIELD_STDOUT || tag == FIELD_STDERR)
                 encode_member(w, name, out->bytes, out->len, is_base64);
         else if (tag == FIELD_STDOUT_OFFSET || tag == FIELD_STDERR_OFFSET)
                 write_uint(w, name, out->first);
@@ -170,7 +232,7 @@ write_output(struct json_writer *w, uint16_t tag, const char *name, struct exec_
 }
 
 static int
-write_known(struct json_writer *w, uint16_t tag, const char *name, struct exec_view *v, int is_base64)
+write_known(struct json_writer *w, uint16_t tag, const char *name, struct exec_view *v, struct holes *holes, int is_base64)
 {
         struct record reply = { v->reply, v->reply ? v->reply_len : 0 };
         const char *known = record_get_text(&reply, FIELD_STATE, "");
@@ -182,12 +244,12 @@ write_known(struct json_writer *w, uint16_t tag, const char *name, struct exec_v
         else if (tag == FIELD_STATE && (v->is_started || v->is_ended))
                 json_member_text(w, name, v->is_ended || strcmp(known, "ended") == 0 ? "ended" : "running");   /* the same call again, after its end */
         else
-                return (v->is_ended && write_ending(w, tag, name, v)) || (v->has_output && write_output(w, tag, name, v, is_base64));
+                return (v->is_ended && write_ending(w, tag, name, v)) || (v->has_output && write_output(w, tag, name, v, holes, is_base64));
         return 1;
 }
 
-void
-exec_view_write(struct json_writer *w, struct exec_view *v, int is_base64)
+static void
+write_view(struct json_writer *w, struct exec_view *v, struct holes *holes, int is_base64)
 {
         const struct operation *o = operation(OP_EXEC);
         struct record reply = { v->reply, v->reply ? v->reply_len : 0 };
@@ -202,7 +264,7 @@ exec_view_write(struct json_writer *w, struct exec_view *v, int is_base64)
                 const struct api_field *f = api_field(o->results[i].tag);
                 int is_output = f->tag == FIELD_STDOUT || f->tag == FIELD_STDERR || f->tag == FIELD_STDOUT_OFFSET || f->tag == FIELD_STDERR_OFFSET;
 
-                if (write_known(w, f->tag, f->name, v, is_base64) || (is_output && !v->has_output) || !record_find(&reply, f->tag, &entry))
+                if (write_known(w, f->tag, f->name, v, holes, is_base64) || (is_output && !v->has_output) || !record_find(&reply, f->tag, &entry))
                         continue;
                 if ((o->results[i].flags & PARAM_REPEATED) != 0)
                         codec_write_list(w, f->name, f->tag, &reply, is_base64);
@@ -212,6 +274,27 @@ exec_view_write(struct json_writer *w, struct exec_view *v, int is_base64)
         if (v->has_output && is_base64)
                 json_member_text(w, "encoding", "base64");
         json_close_map(w);
+}
+
+void
+exec_view_write(struct json_writer *w, struct exec_view *v, int is_base64)
+{
+        write_view(w, v, NULL, is_base64);
+}
+
+void
+exec_view_answer(struct exchange *x, int status, struct exec_view *v, int is_base64)
+{
+        struct holes holes = { .count = 0 };
+        int is_long = v->has_output && v->streams[0].len + v->streams[1].len >= POUR_LEAST;
+        struct json_writer w;
+
+        json_init(&w, false);
+        write_view(&w, v, is_long ? &holes : NULL, is_base64);
+        if (is_long)
+                pour(x, status, &w, holes.rows, holes.count);
+        else
+                exchange_json(x, status, &w);
 }
 
 int

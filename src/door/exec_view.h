@@ -8,15 +8,27 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "door/exchange.h"
 #include "text/json.h"
 #include "wire/channel.h"
 #include "wire/message.h"
 #include "wire/record.h"
 
-enum { CAPTURE_DEFAULT = 1 << 20, CAPTURE_MAX = 8 << 20 };
+enum { CAPTURE_DEFAULT = 1 << 20, CAPTURE_MAX = 8 << 20, CAPTURE_FREE = 64 * 1024 };
 
-/* The newest bytes of one stream, at most `cap` when it is written; contiguous: what was dropped on the way begins it anew. What came and was let go again is counted, and what did not come. */
-struct capture { char *bytes; size_t len, room, cap; uint64_t first, let_go, missed; int is_broken; };
+/*
+ * The newest bytes of one stream, at most `cap` when it is written; contiguous: what was dropped on the way begins it anew. What came and was let go
+ * again is counted, and what did not come. Its first CAPTURE_FREE bytes of memory are nobody's business; more is asked for of may_grow (NULL: granted), `by` bytes
+ * at a time. Refused, it keeps what it has room for, the newest; or, where is_strict, nothing more: is_refused.
+ */
+struct capture {
+        char *bytes;
+        size_t len, room, cap;
+        uint64_t first, let_go, missed;
+        int (*may_grow)(void *of, size_t by);
+        void *of;
+        int is_broken, is_strict, is_refused;
+};
 
 void capture_add(struct capture *c, const void *bytes, size_t len, uint64_t offset);
 void capture_fini(struct capture *c);
@@ -36,6 +48,9 @@ void exec_view_fini(struct exec_view *v);
 
 /* One object, with the members of exec_results in the order of the table; output where has_output. */
 void exec_view_write(struct json_writer *w, struct exec_view *v, int is_base64);
+
+/* The same as an answer, which takes the captured bytes: long ones are written as the client reads. */
+void exec_view_answer(struct exchange *x, int status, struct exec_view *v, int is_base64);
 
 /* Why a command did not start, as an error. Always returns -1. */
 int exec_failed_read(struct error *e, const struct wire_exec_failed *failed);

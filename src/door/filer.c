@@ -66,6 +66,12 @@ on_failed(struct follow *follow, const struct wire_exec_failed *failed)
         filer_fail(of(follow), &e);
 }
 
+static size_t
+room_for_output(struct follow *follow)
+{
+        return exchange_burst(of(follow)->x);
+}
+
 static void
 on_output(struct follow *follow, int stream, const void *bytes, size_t len, uint64_t offset)
 {
@@ -118,7 +124,7 @@ on_writable(struct follow *follow)
                 of(follow)->ops->writable(of(follow));
 }
 
-static const struct follow_ops follow_ops = { .failed = on_failed, .output = on_output, .ended = on_end, .lost = on_lost, .writable = on_writable };
+static const struct follow_ops follow_ops = { .failed = on_failed, .output = on_output, .ended = on_end, .lost = on_lost, .writable = on_writable, .room = room_for_output };
 
 /* -- the keeper ----------------------------------------------------------------------------------------------------------- */
 

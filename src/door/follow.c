@@ -16,7 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { QUIET_TURNS = 64, READ_MAX = 192 * 1024 };
+enum { QUIET_TURNS = 4, READ_MAX = 192 * 1024 };
 
 static unsigned char buffer[FOLLOW_BURST];
 
@@ -209,7 +209,9 @@ ready(struct loop_watch *w, uint32_t events)
                 return;
         }
         for (int turns = f->ops->quiet ? QUIET_TURNS : 1; turns > 0 && f->is_open && !f->is_paused; turns--) {
-                got = recv(f->fd, buffer, READ_MAX, MSG_DONTWAIT);
+                size_t room = f->ops->room ? f->ops->room(f) : READ_MAX;
+
+                got = recv(f->fd, buffer, room < READ_MAX ? room : READ_MAX, MSG_DONTWAIT);
                 if (got > 0) {
                         take(f, (size_t)got);
                 } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {

@@ -24,6 +24,7 @@ struct follow_ops {            /* NULL: not of interest */
         void (*ended)(struct follow *f, const struct channel_end *end);
         void (*lost)(struct follow *f);                /* the box or its channel broke off; how it ended is not known here */
         void (*quiet)(struct follow *f);               /* everything that had come was told */
+        size_t (*room)(struct follow *f);              /* how many bytes to read at once; NULL: as many as come */
         void (*writable)(struct follow *f);            /* what was sent has gone, after follow_pending() was not 0 */
 };
 

@@ -11,6 +11,7 @@
 
 #include "codec/encode.h"
 #include "door/mcp_keeper.h"
+#include "door/pour.h"
 #include "loop/later.h"
 #include "mcp/mcp.h"
 
@@ -63,13 +64,17 @@ on_answer(struct mcp_sink *s, int status, const char *json, size_t len)
 {
         struct post *p = (struct post *)(void *)s;
         struct exchange *x = p->x;
+        struct error e;
 
         finish(p);
         if (x->has_begun) {
                 if (len > 0)
                         (void)exchange_event(x, "message", NULL, json, len);
                 exchange_end(x);
+        } else if (len >= POUR_LEAST && exchange_keep(x, len, &e) < 0) {
+                exchange_fail(x, &e);
         } else {
+                (void)exchange_keep(x, 0, &e); /* from here on it is what waits for the client */
                 exchange_answer(x, status, len > 0 ? "application/json" : NULL, json, len);
         }
 }

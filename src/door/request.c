@@ -19,8 +19,9 @@ enum { BODY_MS = 30 * 1000, STREAM_MS = 300 * 1000 };
 void
 request_drop_body(struct connection *c)
 {
-        c->door->body_bytes -= c->whole_len;
-        crowd_hold_nothing(&c->member);
+        c->door->body_bytes -= c->whole_len + c->kept_body;
+        crowd_hold_nothing(&c->member, CROWD_BODIES);
+        c->kept_body = 0;
         free(c->whole);
         c->whole = NULL;
         c->whole_len = c->whole_room = 0;
@@ -30,6 +31,8 @@ void
 request_forget(struct connection *c)
 {
         request_drop_body(c);
+        crowd_hold_nothing(&c->member, CROWD_ANSWERS);
+        c->kept = 0;
         free(c->head_bytes);
         free(c->delayed);
         c->head_bytes = NULL;
@@ -47,7 +50,7 @@ collect(struct connection *c, const char *bytes, size_t len)
         if (c->is_too_large == BODY_FITS)
                 c->is_too_large = c->whole_len + len > BODY_MAX                ? BODY_TOO_LARGE
                                   : c->door->body_bytes + len > BODIES_MAX     ? BODY_TOO_MANY
-                                  : crowd_hold(&c->member, len) < 0            ? BODY_TOO_GREEDY : BODY_FITS;
+                                  : crowd_hold(&c->member, CROWD_BODIES, len) < 0            ? BODY_TOO_GREEDY : BODY_FITS;
         if (c->is_too_large != BODY_FITS)
                 return;
         if (c->whole_len + len + 1 > c->whole_room) {
@@ -133,7 +136,7 @@ request_body(struct connection *c)
                 if (c->is_too_large == BODY_TOO_LARGE)
                         (void)fail(&e, ERROR_REQUEST_TOO_LARGE, "the body is larger than %d bytes", BODY_MAX);
                 else if (c->is_too_large == BODY_TOO_GREEDY)
-                        (void)crowd_too_much(&e);
+                        (void)crowd_too_much(CROWD_BODIES, &e);
                 else
                         (void)fail(&e, ERROR_UNAVAILABLE, "too many bodies come in at the same time");
                 connection_refuse(c, &e);

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "codec/codec.h"
 #include "door/ask.h"
+#include "door/pour.h"
 #include "loop/later.h"
 
 enum { QUIET_MS = 15 * 1000 };
@@ -35,6 +36,7 @@ static void
 answered(struct keeper_call *c, const struct keeper_reply *r)
 {
         struct asked *a = (struct asked *)(void *)c;
+        struct error e;
 
         if (r->error) {
                 exchange_fail(a->x, r->error);
@@ -45,6 +47,13 @@ answered(struct keeper_call *c, const struct keeper_reply *r)
                         codec_write_items(&a->w, a->operation, &r->fields, a->is_base64);
                 else
                         codec_write(&a->w, a->operation, &r->fields, a->is_base64);
+                if (a->w.len >= POUR_LEAST && exchange_keep(a->x, a->w.room, &e) < 0) {
+                        keeper_cancel(&a->call);
+                        exchange_fail(a->x, &e);
+                        json_fini(&a->w);
+                        later_free(a);
+                        return;
+                }
                 if (!r->is_last)
                         return;
                 if (a->has_items)

@@ -15,6 +15,7 @@
 #include "codec/codec.h"
 #include "codec/encode.h"
 #include "door/ask.h"
+#include "door/crowd.h"
 #include "door/exec_view.h"
 #include "door/follow.h"
 #include "door/rest.h"
@@ -39,6 +40,7 @@ struct session {
         struct exchange *x;
         enum mode mode;
         int is_watcher, is_base64, stays, stream;      /* is_watcher: of an exec of others; stays: the exec goes on without this client */
+        size_t kept;                   /* bytes of captures that count */
         uint64_t want[2], seen[2];     /* MODE_NOW: so far it has printed; so far it was told */
         char tails[2][4];              /* MODE_EVENTS: the beginning of a character whose end has not come */
         size_t tail_lens[2];
@@ -97,12 +99,8 @@ fail_session(struct session *s, const struct error *e)
 static void
 answer_view(struct session *s, int status)
 {
-        struct json_writer w;
-
-        json_init(&w, false);
         s->view.has_output = s->mode != MODE_STARTED || s->view.is_ended;
-        exec_view_write(&w, &s->view, s->is_base64);
-        exchange_json(s->x, status, &w);
+        exec_view_answer(s->x, status, &s->view, s->is_base64);
         end_session(s);
 }
 
@@ -227,6 +225,25 @@ on_failed(struct follow *f, const struct wire_exec_failed *failed)
         fail_session(s, &e);
 }
 
+/* A view that cannot hold what was asked for is refused: nothing is lost by asking again. */
+static void
+add_output(struct session *s, struct capture *c, const void *bytes, size_t len, uint64_t offset)
+{
+        struct error e;
+
+        capture_add(c, bytes, len, offset);
+        if (!c->is_refused)
+                return;
+        (void)crowd_too_much(CROWD_ANSWERS, &e);
+        fail_session(s, &e);
+}
+
+static size_t
+room_for_output(struct follow *f)
+{
+        return exchange_burst(of_follow(f)->x);
+}
+
 static void
 on_output(struct follow *f, int stream, const void *bytes, size_t len, uint64_t offset)
 {
@@ -237,7 +254,7 @@ on_output(struct follow *f, int stream, const void *bytes, size_t len, uint64_t 
         if (s->mode == MODE_EVENTS)
                 queued = s->is_base64 ? send_piece(s, stream - 1, bytes, len, offset) : tell_text(s, stream - 1, bytes, len, offset);
         else if (s->mode != MODE_RAW && s->mode != MODE_RAW_NOW)
-                capture_add(&s->view.streams[stream - 1], bytes, len, offset);
+                add_output(s, &s->view.streams[stream - 1], bytes, len, offset);
         else if (stream == s->stream)
                 queued = exchange_write(s->x, bytes, len);
         if (queued > EXCHANGE_HIGH)
@@ -342,8 +359,8 @@ on_quiet(struct follow *f)
         }
 }
 
-static const struct follow_ops to_the_end = { .started = on_started, .failed = on_failed, .output = on_output, .ended = on_end, .lost = on_lost };
-static const struct follow_ops what_is_there = { .started = on_started, .failed = on_failed, .output = on_output, .ended = on_end, .lost = on_lost, .quiet = on_quiet };
+static const struct follow_ops to_the_end = { .started = on_started, .failed = on_failed, .output = on_output, .ended = on_end, .lost = on_lost, .room = room_for_output };
+static const struct follow_ops what_is_there = { .started = on_started, .failed = on_failed, .output = on_output, .ended = on_end, .lost = on_lost, .quiet = on_quiet, .room = room_for_output };
 
 /* -- what the keeper answers ---------------------------------------------------------------------------------------------------- */
 
@@ -404,8 +421,20 @@ port_opened(struct keeper_call *c, const struct record *fields)
 
 static const struct exchange_hooks hooks = { .gone = client_gone, .drained = drained };
 
+static int
+may_grow(void *of, size_t by)
+{
+        struct session *s = of;
+        struct error e;
+
+        if (exchange_keep(s->x, s->kept + by, &e) < 0)
+                return -1;
+        s->kept += by;
+        return 0;
+}
+
 static struct session *
-begin(struct exchange *x)
+begin(struct exchange *x, int is_watcher)
 {
         struct session *s = later_make(x->loop, struct session);
 
@@ -416,9 +445,19 @@ begin(struct exchange *x)
         s->call.reply = replied;
         s->x = x;
         s->is_base64 = ask_base64(x);
-        s->view.streams[0].cap = s->view.streams[1].cap = CAPTURE_DEFAULT;
+        s->is_watcher = is_watcher;
+        for (int i = 0; i < 2; i++)
+                s->view.streams[i] = (struct capture){ .cap = CAPTURE_DEFAULT, .may_grow = may_grow, .of = s, .is_strict = is_watcher };
         exchange_hold(x, &hooks, s);
         return s;
+}
+
+static void
+take_cap(struct session *s, const struct record *call)
+{
+        uint64_t keep = record_get_uint(call, FIELD_KEEP_BYTES, CAPTURE_DEFAULT);
+
+        s->view.streams[0].cap = s->view.streams[1].cap = keep < CAPTURE_MAX ? (size_t)keep : CAPTURE_MAX;
 }
 
 static int
@@ -441,10 +480,9 @@ rest_exec(struct exchange *x, const struct route *r)
 {
         static const char *const names[] = { "encoding", NULL };
         struct record_writer w = ask_record();
-        struct session *s = begin(x);
+        struct session *s = begin(x, 0);
         struct record call;
         struct error e;
-        uint64_t keep;
 
         if (!s)
                 return;
@@ -458,8 +496,7 @@ rest_exec(struct exchange *x, const struct route *r)
         s->mode = exchange_accepts(x, "text/event-stream") ? MODE_EVENTS : s->stays && !record_get_bool(&call, FIELD_WAIT_PORTS, 0) ? MODE_STARTED : MODE_WHOLE;
         if (record_get_bool(&call, FIELD_WAIT_PORTS, 0))
                 s->call.event = port_opened;
-        keep = record_get_uint(&call, FIELD_KEEP_BYTES, CAPTURE_DEFAULT);
-        s->view.streams[0].cap = s->view.streams[1].cap = keep < CAPTURE_MAX ? (size_t)keep : CAPTURE_MAX;
+        take_cap(s, &call);
         if (ask_with(x, r->operation, &w, &s->call, &e) < 0)
                 fail_session(s, &e);
 }
@@ -492,14 +529,13 @@ rest_output(struct exchange *x, const struct route *r)
 {
         static const char *const names[] = { "encoding", "wait", "stream", "follow", NULL };
         struct record_writer w = ask_record();
-        struct session *s = begin(x);
+        struct session *s = begin(x, 1);
         struct record_entry other;
         struct record call;
         struct error e;
 
         if (!s)
                 return;
-        s->is_watcher = 1;
         if (read_output_mode(s, &e) < 0 || read_call(s, r, r->operation, names, &w, &e) < 0) {
                 fail_session(s, &e);
                 return;
@@ -515,7 +551,7 @@ rest_output(struct exchange *x, const struct route *r)
         s->view.streams[1].first = record_get_uint(&call, FIELD_STDERR_OFFSET, 0);
         s->seen[0] = s->view.streams[0].first;         /* what is before is not asked for: from the last byte on nothing is waited for */
         s->seen[1] = s->view.streams[1].first;
-        s->view.streams[0].cap = s->view.streams[1].cap = CAPTURE_MAX;
+        take_cap(s, &call);
         if (s->stream != 0)                    /* of the other stream nothing is wanted: from beyond its end on */
                 record_uint(&w, s->stream == 1 ? FIELD_STDERR_OFFSET : FIELD_STDOUT_OFFSET, UINT64_MAX);
         if (ask_with(x, r->operation, &w, &s->call, &e) < 0)

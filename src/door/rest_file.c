@@ -14,6 +14,7 @@
 #include "codec/encode.h"
 #include "door/ask.h"
 #include "door/filer.h"
+#include "door/pour.h"
 #include "door/range.h"
 #include "door/rest.h"
 #include "text/utf8.h"
@@ -151,8 +152,6 @@ rest_file_read(struct exchange *x, const struct route *route)
 
 /* -- entries --------------------------------------------------------------------------------------------------------------- */
 
-enum { LISTING_MAX = 16 << 20 };
-
 struct listing {
         struct filer filer;            /* first */
         struct json_writer w;
@@ -226,6 +225,21 @@ take_entries(struct listing *l, const unsigned char *bytes, size_t len)
         return (ssize_t)at;
 }
 
+/* A long listing is an answer in parts: what was written goes out, and while the client does not read, nothing is listed. */
+static void
+hand_on(struct listing *l)
+{
+        struct filer *f = &l->filer;
+
+        if (l->w.is_broken)
+                return;                /* said at its end */
+        if (!f->x->has_begun)
+                exchange_begin(f->x, 200, "application/json", -1);
+        if (exchange_write(f->x, l->w.text, l->w.len) > EXCHANGE_HIGH)
+                follow_pause(&f->follow);
+        json_forget(&l->w);
+}
+
 static int
 list_output(struct filer *f, const void *bytes, size_t len, struct error *e)
 {
@@ -247,9 +261,16 @@ list_output(struct filer *f, const void *bytes, size_t len, struct error *e)
                 return fail(e, ERROR_PROTOCOL, "the listing from inside is malformed");
         l->rest_len -= (size_t)taken;
         memmove(l->rest, l->rest + taken, l->rest_len);
-        if (l->w.len > LISTING_MAX)
-                return fail(e, ERROR_REQUEST_TOO_LARGE, "the listing is larger than %d bytes; ask for a part of it", LISTING_MAX);
+        if (!l->is_one && l->w.len >= POUR_LEAST)
+                hand_on(l);
         return 0;
+}
+
+static void
+end_parts(struct listing *l)
+{
+        hand_on(l);
+        exchange_end(l->filer.x);
 }
 
 static void
@@ -269,7 +290,12 @@ list_done(struct filer *f)
                         json_member_bool(&l->w, "truncated", true);
                 json_close_map(&l->w);
         }
-        exchange_json(f->x, 200, &l->w);
+        if (f->x->has_begun && l->w.is_broken)
+                exchange_abort(f->x);
+        else if (f->x->has_begun)
+                end_parts(l);
+        else
+                exchange_json(f->x, 200, &l->w);
 }
 
 static void

@@ -138,7 +138,9 @@ put_body(struct exchange *x, const void *bytes, size_t len)
                 (void)fail(&e, ERROR_REQUEST_TOO_LARGE, "a chunked body has at most %d bytes here; send a Content-Length", CHUNKED_MAX);
                 filer_fail(&w->filer, &e);
         } else if (len > 0) {
-                if (keep(w, bytes, len) < 0) {
+                if (exchange_keep_body(x, w->len + len, &e) < 0) {
+                        filer_fail(&w->filer, &e);
+                } else if (keep(w, bytes, len) < 0) {
                         ask_no_memory(x);
                         filer_end(&w->filer);
                 }

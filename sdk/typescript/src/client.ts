@@ -283,8 +283,8 @@ export class CarrelClient {
                 return or_null(404, this.transport.json({ method: 'GET', path: `${sandbox(id)}/execs/${exec}` }));
         }
 
-        /** Its output as far as it is kept; with wait, after its end. With encoding base64 every byte is as it was. */
-        output(id: string, exec: number, options: { wait?: boolean; encoding?: 'base64' } & WithSignal = {}): Promise<Exec> {
+        /** Its output: the newest keep_bytes (1 MiB; at most 8 MiB) of each stream; with wait, after its end. With encoding base64 every byte is as it was. */
+        output(id: string, exec: number, options: { wait?: boolean; encoding?: 'base64'; keep_bytes?: number } & WithSignal = {}): Promise<Exec> {
                 const { signal, ...query } = options;
                 return this.transport.json({ method: 'GET', path: `${sandbox(id)}/execs/${exec}/output`, query, signal });
         }

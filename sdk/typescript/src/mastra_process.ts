@@ -229,7 +229,7 @@ export class CarrelProcessManager extends SandboxProcessManager<CarrelSandbox> {
                         return undefined;
                 const handle = new CarrelProcess(client, boxId, exec);
                 handle.command = shell_line(known.command);
-                handle.take(await client.output(boxId, exec, { encoding: 'base64' }));
+                handle.take(await client.output(boxId, exec, { encoding: 'base64', keep_bytes: 8 << 20 }));
                 this._tracked.set(handle.pid, handle);
                 void handle.follow();
                 return handle;
