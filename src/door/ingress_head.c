@@ -7,6 +7,7 @@
  */
 #include "door/ingress_head.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -209,6 +210,59 @@ is_telling(struct http_text name, struct http_text value)
         return http_text_is(name, "referer") && (holds(value, "/~") || holds(value, ".localhost"));
 }
 
+/* -- cookies in the path's form ---------------------------------------------------------------------------------------------------- */
+
+/*
+ * All that is served by a host name shares its cookies, on every port: those of other services of this machine, too. So what is set through a
+ * path goes by a name that only its token gives (FNV-1a), and nothing else is passed on.
+ */
+enum { COOKIE_TAG = 18 };
+
+static void
+cookie_tag(const struct ingress_target *t, char ret[COOKIE_TAG + 1])
+{
+        uint64_t mark = UINT64_C(0xcbf29ce484222325);
+
+        for (const char *at = t->token; *at != '\0'; at++)
+                mark = (mark ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+        (void)snprintf(ret, COOKIE_TAG + 1, "c%016llx.", (unsigned long long)mark);
+}
+
+/* The next part up to a semicolon, without blanks around it. 0: there is none. */
+static int
+next_part(struct http_text *rest, struct http_text *ret)
+{
+        const char *end = rest->len > 0 ? memchr(rest->at, ';', rest->len) : NULL;
+        struct http_text part = { rest->at, end ? (size_t)(end - rest->at) : rest->len };
+
+        if (rest->len == 0)
+                return 0;
+        rest->at += part.len + (end != NULL);
+        rest->len -= part.len + (end != NULL);
+        for (; part.len > 0 && (part.at[0] == ' ' || part.at[0] == '\t'); part.at++)
+                part.len--;
+        while (part.len > 0 && (part.at[part.len - 1] == ' ' || part.at[part.len - 1] == '\t'))
+                part.len--;
+        *ret = part;
+        return 1;
+}
+
+static int
+put_own_cookies(struct bytes *out, const struct ingress_target *t, struct http_text value)
+{
+        char tag[COOKIE_TAG + 1];
+        struct http_text part;
+        int bad = 0, count = 0;
+
+        cookie_tag(t, tag);
+        while (next_part(&value, &part)) {
+                if (part.len <= COOKIE_TAG || memcmp(part.at, tag, COOKIE_TAG) != 0)
+                        continue;
+                bad |= bytes_text(out, count++ == 0 ? "Cookie: " : "; ") | bytes_put(out, part.at + COOKIE_TAG, part.len - COOKIE_TAG);
+        }
+        return count > 0 ? bad | bytes_text(out, "\r\n") : 0;
+}
+
 int
 ingress_write_request(const struct http_head *h, const struct ingress_target *t, struct bytes *out)
 {
@@ -231,7 +285,7 @@ ingress_write_request(const struct http_head *h, const struct ingress_target *t,
                 } else if (t->wants_upgrade && http_text_is(name, "origin")) {
                         value = (struct http_text){ "http://localhost", 16 };          /* it was ours: so it is theirs */
                 }
-                bad |= put_field(out, name, value);
+                bad |= t->is_prefix && http_text_is(name, "cookie") ? put_own_cookies(out, t, value) : put_field(out, name, value);
         }
         bad |= bytes_text(out, "X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\n");
         if (t->called[0] != '\0')
@@ -278,13 +332,22 @@ put_attribute(struct bytes *out, const struct ingress_target *t, struct http_tex
 
 /*
  * A cookie without its Domain, and with its Path beneath the way its server is reached by: it is for the host and the port that set it, and for no
- * other, though ports that are reached by a way share one host name.
+ * other, though ports that are reached by a way share one host name. By a way it has another name besides.
  */
 static int
 put_cookie(struct bytes *out, const struct ingress_target *t, struct http_text value)
 {
         int bad = bytes_text(out, "Set-Cookie: "), is_first = 1;
+        char tag[COOKIE_TAG + 1] = "";
+        size_t blank = 0;
 
+        while (blank < value.len && (value.at[blank] == ' ' || value.at[blank] == '\t'))
+                blank++;
+        value.at += blank;
+        value.len -= blank;
+        if (t->is_prefix)
+                cookie_tag(t, tag);
+        bad |= bytes_text(out, tag);
         while (value.len > 0) {
                 const char *end = memchr(value.at, ';', value.len);
                 struct http_text part = { value.at, end ? (size_t)(end - value.at) : value.len };
@@ -351,11 +414,23 @@ put_location(struct bytes *out, const struct ingress_target *t, struct http_text
         return bad | bytes_put(out, value.at, value.len) | bytes_text(out, "\r\n");
 }
 
+/* The address of a page holds its token: it goes with no request to others. A page that wants even less gets that. */
+static int
+put_referrer_policy(struct bytes *out, const struct http_head *h)
+{
+        int is_stricter = 0;
+
+        for (size_t i = 0; i < h->field_count; i++)
+                is_stricter |= http_text_is(h->fields[i].name, "referrer-policy") && http_text_is(h->fields[i].value, "no-referrer");
+        return bytes_text(out, is_stricter ? "Referrer-Policy: no-referrer\r\n" : "Referrer-Policy: same-origin\r\n");
+}
+
 int
 ingress_write_answer(const struct http_head *h, const struct ingress_target *t, int is_chunked, int closes, struct bytes *out)
 {
         /* What would bind the whole host name, of which the sandbox is only one port. */
-        static const char *const never[] = { "strict-transport-security", "alt-svc", "public-key-pins", "clear-site-data", "x-carrel-token", "nel", "report-to" };
+        static const char *const never[] = { "strict-transport-security", "alt-svc", "public-key-pins", "clear-site-data", "x-carrel-token", "nel", "report-to",
+                                             "referrer-policy" };
         const struct http_field *upgrade = http_head_find(h, "upgrade");
         char line[64];
         int bad;
@@ -370,6 +445,7 @@ ingress_write_answer(const struct http_head *h, const struct ingress_target *t, 
                         continue;
                 bad |= http_text_is(name, "set-cookie") ? put_cookie(out, t, value) : http_text_is(name, "location") ? put_location(out, t, value) : put_field(out, name, value);
         }
+        bad |= put_referrer_policy(out, h);
         if (h->status == 101) {
                 bad |= bytes_text(out, "Connection: Upgrade\r\nUpgrade: ") | bytes_put(out, upgrade ? upgrade->value.at : "", upgrade ? upgrade->value.len : 0) | bytes_text(out, "\r\n");
         } else {

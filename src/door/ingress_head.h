@@ -29,12 +29,15 @@ int ingress_find(const struct http_head *h, struct ingress_target *ret, struct e
 /* ERROR_FORBIDDEN, with where tokens come from. Always returns -1. */
 int ingress_no_token(struct error *e, const char *reason, const char *sentence);
 
-/* The head that the server inside gets: hop-by-hop fields and our token gone, where it came from added. -1: no memory. */
+/*
+ * The head that the server inside gets: hop-by-hop fields and our token gone, where it came from added. With the token in the path only cookies
+ * that were set through it. -1: no memory.
+ */
 int ingress_write_request(const struct http_head *h, const struct ingress_target *t, struct bytes *out);
 
 /*
  * The head that the client gets. `is_chunked`: the body goes as chunks; `closes`: the connection ends with it. Cookies lose their Domain, so that none is
- * set for a neighbour; a Location with a name that the server takes for its own leads through us again. -1: no memory.
+ * set for a neighbour, and with the token in the path another name; Referrer-Policy is same-origin, or no-referrer; a Location with a name that the server takes for its own leads through us again. -1: no memory.
  */
 int ingress_write_answer(const struct http_head *h, const struct ingress_target *t, int is_chunked, int closes, struct bytes *out);
 

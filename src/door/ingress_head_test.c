@@ -51,7 +51,7 @@ heads_are_written_anew(void **state)
         static const char in[] = "POST /~tok/a HTTP/1.1\r\nHost: tok.localhost:9\r\nConnection: x-b\r\nX-A: 1\r\nX-B: 2\r\nTE: trailers\r\nX-Forwarded-For: 6.6.6.6\r\nReferer: http://tok.localhost/\r\nContent-Length: 3\r\n\r\n";
         static const char want[] = "POST /~tok/a HTTP/1.1\r\nHost: localhost\r\nX-A: 1\r\nX-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: localhost:9\r\nContent-Length: 3\r\nConnection: close\r\n\r\n";
         static const char answer[] = "HTTP/1.1 200 Fine\r\nSet-Cookie: a=b; DOMAIN=x; Secure;Domain\r\nSet-Cookie: domain=1\r\nConnection: close\r\nAlt-Svc: x\r\nContent-Length: 2\r\n\r\n";
-        static const char given[] = "HTTP/1.1 200 Answer\r\nSet-Cookie: a=b; Secure\r\nSet-Cookie: domain=1\r\nContent-Length: 2\r\n\r\n";
+        static const char given[] = "HTTP/1.1 200 Answer\r\nSet-Cookie: a=b; Secure\r\nSet-Cookie: domain=1\r\nReferrer-Policy: same-origin\r\nContent-Length: 2\r\n\r\n";
         struct bytes out = { 0 };
         struct ingress_target t;
         struct http_head h;
@@ -74,11 +74,11 @@ static void
 ports_are_kept_apart(void **state)
 {
         static const char in[] = "GET /~tok/a HTTP/1.1\r\nHost: localhost\r\nX_Forwarded_For: 6.6.6.6\r\nContent_Length: 4\r\ntransfer_encoding: chunked\r\nmy_own: 1\r\n"
-                                 "Referer: http://localhost:9/~other/page\r\n\r\n";
-        static const char want[] = "GET /a HTTP/1.1\r\nHost: localhost\r\nmy_own: 1\r\nX-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: localhost\r\nConnection: close\r\n\r\n";
+                                 "Referer: http://localhost:9/~other/page\r\nCookie: session=of-another-service; c56f9b71944659fbd.a=b; xc56f9b71944659fbd.c=d;c56f9b71944659fbd.c=\r\nCookie: e=f\r\n\r\n";
+        static const char want[] = "GET /a HTTP/1.1\r\nHost: localhost\r\nmy_own: 1\r\nCookie: a=b; c=\r\nX-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: localhost\r\nConnection: close\r\n\r\n";
         static const char answer[] = "HTTP/1.1 200 Fine\r\nSet-Cookie: a=b; path = /x;Secure\r\nSet-Cookie: path=/\r\nSet-Cookie: c=d; Path=x; Pathological=/\r\nService-Worker-Allowed: /\r\n"
                                      "NEL: x\r\nContent-Length: 2\r\n\r\n";
-        static const char given[] = "HTTP/1.1 200 Answer\r\nSet-Cookie: a=b; Path=/~tok/x;Secure\r\nSet-Cookie: path=/\r\nSet-Cookie: c=d; Path=x; Pathological=/\r\nContent-Length: 2\r\n\r\n";
+        static const char given[] = "HTTP/1.1 200 Answer\r\nSet-Cookie: c56f9b71944659fbd.a=b; Path=/~tok/x;Secure\r\nSet-Cookie: c56f9b71944659fbd.path=/\r\nSet-Cookie: c56f9b71944659fbd.c=d; Path=x; Pathological=/\r\nReferrer-Policy: same-origin\r\nContent-Length: 2\r\n\r\n";
         struct bytes out = { 0 };
         struct ingress_target t;
         struct http_head h;
@@ -95,6 +95,33 @@ ports_are_kept_apart(void **state)
         if (out.len != sizeof given - 1 || memcmp(out.at, given, out.len) != 0)
                 fail_msg("%.*s", (int)out.len, out.at);
         bytes_fini(&out);
+}
+
+/* A page's address is its token: it goes to nobody else, whatever its server says. */
+static void
+addresses_are_kept(void **state)
+{
+        static const struct { const char *said, *given; } rows[] = {
+                { "", "same-origin" }, { "Referrer-Policy: unsafe-url\r\n", "same-origin" }, { "referrer-policy: no-referrer\r\n", "no-referrer" },
+                { "Referrer-Policy: no-referrer, origin\r\n", "same-origin" }, { "Referrer-Policy: origin\r\nReferrer-Policy: no-referrer\r\n", "no-referrer" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+                struct ingress_target t = { .token = "tok" };
+                char answer[128], given[128];
+                struct bytes out = { 0 };
+                struct http_head h;
+                struct error e;
+
+                (void)snprintf(answer, sizeof answer, "HTTP/1.1 200 Fine\r\n%sContent-Length: 0\r\n\r\n", rows[i].said);
+                (void)snprintf(given, sizeof given, "HTTP/1.1 200 Answer\r\nReferrer-Policy: %s\r\nContent-Length: 0\r\n\r\n", rows[i].given);
+                assert_int_equal(http_head_read(answer, strlen(answer), 0, &h, &e), 0);
+                assert_int_equal(ingress_write_answer(&h, &t, 0, 0, &out), 0);
+                if (out.len != strlen(given) || memcmp(out.at, given, out.len) != 0)
+                        fail_msg("%s: %.*s", rows[i].said, (int)out.len, out.at);
+                bytes_fini(&out);
+        }
 }
 
 static void
@@ -123,7 +150,7 @@ a_server_that_names_itself_leads_through_us_again(void **state)
                         assert_int_equal(find(is_by_name ? by_name : by_path, &h, &t, &e), 0);
                         t.port = 3000;
                         (void)snprintf(answer, sizeof answer, "HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", rows[i].said);
-                        (void)snprintf(given, sizeof given, "HTTP/1.1 302 Answer\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", want ? want : rows[i].said);
+                        (void)snprintf(given, sizeof given, "HTTP/1.1 302 Answer\r\nLocation: %s\r\nReferrer-Policy: same-origin\r\nContent-Length: 0\r\n\r\n", want ? want : rows[i].said);
                         assert_int_equal(http_head_read(answer, strlen(answer), 0, &h, &e), 0);
                         assert_int_equal(ingress_write_answer(&h, &t, 0, 0, &out), 0);
                         if (out.len != strlen(given) || memcmp(out.at, given, out.len) != 0)
@@ -137,6 +164,7 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = { cmocka_unit_test(tokens_are_found), cmocka_unit_test(heads_are_written_anew), cmocka_unit_test(ports_are_kept_apart),
+                                            cmocka_unit_test(addresses_are_kept),
                                             cmocka_unit_test(a_server_that_names_itself_leads_through_us_again) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
