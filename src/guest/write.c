@@ -3,11 +3,12 @@
  *
  * Room: guest (program). Touches: names of the box, fd.
  *
- *     every file: name resolved, ways made, bytes beside their place, synced --> every file: renamed to its place --> directories synced
+ *     every file: name resolved, ways made, bytes in a file without a name, synced --> every file: put in its place --> directories synced
  *       any failure, or an end of input too early: what lies beside is removed, nothing was changed
  *
  * Theory: a reader of a place sees the old file or the new one. A link at the end of a name is followed before, so that the link stays
- * and its target is replaced, as when the payload writes through it. What is no regular file is never replaced.
+ * and its target is replaced, as when the payload writes through it. What is no regular file is never replaced. Bytes that come in have no name
+ * (O_TMPFILE), so that nothing is left of them however this process ends; where the file system cannot do that they lie beside their place.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,19 +19,20 @@
 #include "guest/files_parts.h"
 #include "guest/way.h"
 
-enum { PIECE = 64 * 1024, NEW_MODE = 0644, MODE_MASK = 0777, TRIES = 8 };
+enum { PIECE = 64 * 1024, NEW_MODE = 0644, MODE_MASK = 0777, TRIES = 8, UNNAMED_MAX = 64 /* held open; more get a name beside their place when they are whole */ };
 
-/* One file whose bytes lie beside its place. */
+/* One file that is not in its place yet. */
 struct put {
         int dir;                       /* index into dirs */
-        char temp[FILES_TEMP_LEN];     /* "" once it has its name */
+        int fd;                        /* without a name; -1: it has one */
+        char temp[FILES_TEMP_LEN];     /* beside its place; "" where it has no name, and once it has its own */
         char name[WAY_NAME_MAX + 1];
 };
 
 /* Directories are held open once each: a batch of many files mostly has few of them. */
 static struct { int fd; dev_t device; ino_t inode; } dirs[FILE_BATCH_MAX];
 static struct put batch[FILE_BATCH_MAX];
-static int dir_count, put_count;
+static int dir_count, put_count, unnamed_count;
 static char failed[FILE_PATH_MAX + 1];
 
 /* -- taking in ------------------------------------------------------------------------------------------------ */
@@ -116,9 +118,37 @@ judge_place(const struct way *w, const struct file_put *head, mode_t *ret_mode)
         return 0;
 }
 
-static int
-open_beside(struct put *p, int *ret)
+/* The name by which a file that has none can be linked. */
+static void
+way_of_fd(int fd, char ret[32])
 {
+        (void)snprintf(ret, 32, "/proc/self/fd/%d", fd);
+}
+
+/* A file without a name, or -1: not here. */
+static int
+open_unnamed(const struct put *p)
+{
+        int fd = openat(dirs[p->dir].fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+        char way[32];
+
+        if (fd < 0)
+                return -1;
+        way_of_fd(fd, way);
+        if (access(way, F_OK) == 0)
+                return fd;
+        (void)close(fd);
+        return -1;
+}
+
+/* Makes a file beside the place, or gives one that has no name a name there. */
+static int
+name_beside(struct put *p, int *fd)
+{
+        char way[32] = "";
+
+        if (*fd >= 0)
+                way_of_fd(*fd, way);
         for (int i = 0; i < TRIES; i++) {
                 int sys = files_temp_name(p->temp);
 
@@ -126,8 +156,9 @@ open_beside(struct put *p, int *ret)
                         p->temp[0] = '\0';
                         return sys;
                 }
-                *ret = openat(dirs[p->dir].fd, p->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0600);
-                if (*ret >= 0)
+                if (way[0] == '\0')
+                        *fd = openat(dirs[p->dir].fd, p->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0600);
+                if (way[0] == '\0' ? *fd >= 0 : linkat(AT_FDCWD, way, dirs[p->dir].fd, p->temp, AT_SYMLINK_FOLLOW) == 0)
                         return 0;
                 if (errno != EEXIST)
                         break;
@@ -137,10 +168,9 @@ open_beside(struct put *p, int *ret)
 }
 
 static int
-write_beside(int in, const struct file_put *head, struct put *p, mode_t mode)
+write_aside(int in, const struct file_put *head, struct put *p, mode_t mode)
 {
-        int fd = -1;
-        int sys = open_beside(p, &fd);
+        int fd = open_unnamed(p), is_unnamed = fd >= 0, sys = is_unnamed ? 0 : name_beside(p, &fd);
 
         if (sys != 0)
                 return sys;
@@ -149,6 +179,13 @@ write_beside(int in, const struct file_put *head, struct put *p, mode_t mode)
                 sys = errno;
         if (sys == 0 && fsync(fd) < 0)
                 sys = errno;
+        if (sys == 0 && is_unnamed && unnamed_count < UNNAMED_MAX) {
+                unnamed_count++;
+                p->fd = fd;
+                return 0;
+        }
+        if (sys == 0 && is_unnamed)
+                sys = name_beside(p, &fd);
         if (close(fd) < 0 && sys == 0)
                 sys = errno;
         return sys;
@@ -165,6 +202,7 @@ put_one(int in, const struct file_put *head)
         if (sys != 0)
                 return sys;
         p->temp[0] = '\0';
+        p->fd = -1;
         sys = judge_place(&w, head, &mode);
         if (sys == 0) {
                 memcpy(p->name, w.name, sizeof p->name);
@@ -174,12 +212,12 @@ put_one(int in, const struct file_put *head)
         if (sys != 0)
                 return sys;
         put_count++;
-        return write_beside(in, head, p, mode);
+        return write_aside(in, head, p, mode);
 }
 
 /* -- the batch ------------------------------------------------------------------------------------------------ */
 
-/* 1: a file was written beside its place; 0: that was all; or a negative errno value. */
+/* 1: a file was taken in; 0: that was all; or a negative errno value. */
 static int
 take_one(int in)
 {
@@ -205,19 +243,38 @@ take_one(int in)
         return sys != 0 ? -sys : 1;
 }
 
+/* What is new gets its name at once; what replaces another has one beside it for a moment. */
+static int
+put_one_in_place(struct put *p)
+{
+        char way[32];
+        int sys;
+
+        if (p->fd >= 0) {
+                way_of_fd(p->fd, way);
+                if (linkat(AT_FDCWD, way, dirs[p->dir].fd, p->name, AT_SYMLINK_FOLLOW) == 0)
+                        return 0;
+                sys = errno == EEXIST ? name_beside(p, &p->fd) : errno;
+                if (sys != 0)
+                        return sys;
+        }
+        if (renameat(dirs[p->dir].fd, p->temp, dirs[p->dir].fd, p->name) < 0)
+                return errno;
+        p->temp[0] = '\0';
+        return 0;
+}
+
 static int
 put_in_place(void)
 {
         for (int i = 0; i < put_count; i++) {
                 struct put *p = &batch[i];
+                int sys = put_one_in_place(p);
 
-                if (renameat(dirs[p->dir].fd, p->temp, dirs[p->dir].fd, p->name) < 0) {
-                        int sys = errno;
-
+                if (sys != 0) {
                         memcpy(failed, p->name, sizeof p->name);
                         return sys;
                 }
-                p->temp[0] = '\0';
         }
         return 0;
 }
@@ -241,9 +298,12 @@ sync_directories(void)
 static void
 tidy_up(void)
 {
-        for (int i = 0; i < put_count; i++)
+        for (int i = 0; i < put_count; i++) {
                 if (batch[i].temp[0] != '\0')
                         (void)unlinkat(dirs[batch[i].dir].fd, batch[i].temp, 0);
+                if (batch[i].fd >= 0)
+                        (void)close(batch[i].fd);
+        }
         for (int i = 0; i < dir_count; i++)
                 (void)close(dirs[i].fd);
 }
@@ -253,7 +313,7 @@ files_write(char *const *argv, struct files_io *io)
 {
         int got, sys;
 
-        dir_count = put_count = 0;
+        dir_count = put_count = unnamed_count = 0;
         failed[0] = '\0';
         io->failed = failed;
         do

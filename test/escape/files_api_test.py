@@ -8,15 +8,18 @@ program outside, as a runtime that resolved paths in its own view would, does re
 import http.client
 import os
 import secrets
+import socket
 import sys
 import threading
 import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import end, report
-from daemon_rig import Daemon
+from daemon_rig import Daemon, until
 
 TOKEN = secrets.token_hex(16)
+MOUNTED = ("---\nschema: sandbox/v1\nid: '@test/cut'\nversion: 1.0.0\nprovider: local\nconfig: {}\n"
+           "mounts: [{source: workspace, at: /w, mode: read-write}]\nlimits: {timeout_ms: 60000}\n---\nwords\n")
 
 
 def files(box, path, **more):
@@ -175,6 +178,45 @@ def read_only(d, folder):
     report("A36-136, A36-181 mounts through the file interface", wrong)
 
 
+def upload(d, box, path):
+    """An upload of 64 MiB of which a half was sent: more than all buffers on the way hold, so that most of it is inside."""
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    s.settimeout(120)
+    s.connect(d.http)
+    s.sendall(b"PUT %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % (files(box, path).encode(), 64 << 20))
+    s.sendall(bytes(32 << 20))
+    return s
+
+
+def cut_uploads(d, workspace):
+    """What an upload left that did not end: its sandbox is stopped, its directory is renamed, its client goes."""
+    os.mkdir(workspace, 0o777)
+    os.chmod(workspace, 0o777)
+    left = lambda: [os.path.join(base, n) for base, _, names in os.walk(workspace) for n in names if n not in ("old", "SANDBOX.md")]
+    make = lambda: d.create(workspace=workspace, manifest=MOUNTED)
+    box = make()
+    d.exec(box, "mkdir /w/a /w/b && echo 1 > /w/a/old && chmod -R a+rwX /w/a /w/b")
+    s = upload(d, box, "/w/a/old")
+    os.rename(os.path.join(workspace, "a"), os.path.join(workspace, "c"))
+    during = left()
+    s.close()
+    until("the upload is over", lambda: not [line for line in d.must("GET", "/v1/sandboxes/%s/execs" % box)["items"] if line.get("state") == "running"])
+    wrong = ["a directory was renamed: %s" % n for n in left()] if left() else []
+    s = upload(d, box, "/w/b/new")
+    during += left()
+    d.must("DELETE", "/v1/sandboxes/" + box)
+    s.close()
+    wrong += ["a sandbox was stopped: %s" % n for n in left()]
+    box = make()
+    if d.exec(box, "cat /w/c/old").get("stdout") != "1\n":
+        wrong.append("what was to be replaced is not as it was")
+    whole = d.call("PUT", files(box, "/w/c/old"), b"2" * 100000), d.call("PUT", files(box, "/w/c/new"), b"3" * 100000)
+    if [a.status for a in whole] != [204, 204] or d.exec(box, "cat /w/c/old /w/c/new | wc -c")["stdout"].strip() != "200000":
+        wrong.append("the next uploads: %r %r" % whole)
+    print("# names while bytes came in: %s" % (during or "none"))
+    report("an upload that is cut off leaves nothing in a workspace", wrong)
+
+
 def main():
     with Daemon() as d:
         outside = os.path.join(d.folder, "canary")
@@ -194,6 +236,7 @@ def main():
         whole_or_nothing(d, box)
         odd_names(d, box)
         read_only(d, os.path.join(d.folder, "ws"))
+        cut_uploads(d, os.path.join(d.folder, "cut"))
         after = os.stat(canary)
         same = (before.st_ino, before.st_mtime_ns, before.st_size) == (after.st_ino, after.st_mtime_ns, after.st_size) and os.listdir(outside) == ["token"]
         report("the canary is as it was", [] if same else ["it changed: %r" % os.listdir(outside)])
