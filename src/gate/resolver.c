@@ -3,7 +3,8 @@
  *
  * Room: gate (acting). Touches: net, clock, mem; /etc/resolv.conf once, at its making.
  * Theory: an entry is a name that is being asked for, or was. c-ares tells which sockets it waits for; each is a watcher in a small list. Ids and ports of questions
- * are random: c-ares seeds its ids while /dev/urandom can still be opened, and its socket, with its port, goes when no question is left.
+ * are random: c-ares seeds its ids while /dev/urandom can still be opened, and its socket, with its port, goes when no question is left. When a connection to a resolver
+ * fails, c-ares asks again all that it has open with that resolver, and what was tried often enough fails: so there are two of it, one for datagrams, one for TCP.
  */
 #include "gate/resolver.h"
 
@@ -17,14 +18,17 @@
 
 #include "spec/egress.h"
 
-enum { BUCKETS = 1024, ENTRIES_MAX = 4096, KEEP_MAX_MS = 60000, KEEP_FAILED_MS = 1000, SOCKETS_MAX = 64, TRY_MS = 2000, TRIES = 2, ADDRS_EACH = RESOLVER_ADDRESSES_MAX / 2,
+enum { BUCKETS = 1024, ENTRIES_MAX = 4096, TCP_MAX = 64, KEEP_LEAST_S = 1, KEEP_MAX_MS = 60000, KEEP_FAILED_MS = 1000, KEEP_OLD_MS = 60000, SECOND_MS = 1000,
+       ASK_BURST = 256, ASK_PER_SECOND = 32, ASK_FOR_NEW = 128 /* of the burst only names that have no answer yet take */, SOCKETS_MAX = 64, TRY_MS = 2000, TRIES = 2, ADDRS_EACH = RESOLVER_ADDRESSES_MAX / 2,
        CLASS_IN = 1, TYPE_A = 1, TYPE_AAAA = 28 };
 
 struct entry {
         struct resolver *resolver;
         struct entry *next;                    /* in its bucket */
         struct resolver_wait *waiting;
-        struct share *share;                   /* whose question it is, while it is open; NULL: nobody's any more */
+        struct resolver_user *user;            /* whose question it is, while it is open; NULL: nobody's any more */
+        size_t tcp_count;                      /* of its questions, asked over TCP */
+        bool is_tcp4, is_tcp6;
         uint64_t until_ms;
         int pending;                           /* questions without an answer */
         int ttl_s;
@@ -33,16 +37,18 @@ struct entry {
         char host[EGRESS_HOST_MAX + 1];
 };
 
-struct socket_watch { struct loop_watch watch; struct resolver *resolver; };
+/* One of c-ares. */
+struct asker { struct resolver *resolver; ares_channel channel; struct loop_timer timer; };
+
+struct socket_watch { struct loop_watch watch; struct asker *asker; };
 
 struct resolver {
         struct loop *loop;
-        ares_channel channel;
-        struct loop_timer timer;
+        struct asker udp, tcp;
         struct socket_watch sockets[SOCKETS_MAX];
         struct entry *buckets[BUCKETS];
         size_t count, sweep;                   /* entries; the bucket to look at for old ones next */
-        struct share_pool open;                /* entries with questions that are open */
+        struct share_pool open, over_tcp;      /* entries with questions that are open; questions over TCP */
 };
 
 /* -- c-ares and the loop ---------------------------------------------------------------------------------------- */
@@ -51,40 +57,40 @@ static void
 expired(struct loop_timer *t);
 
 static void
-set_timer(struct resolver *r)
+set_timer(struct asker *a)
 {
-        struct timeval most = { 60, 0 }, left, *next = ares_timeout(r->channel, &most, &left);
+        struct timeval most = { 60, 0 }, left, *next = ares_timeout(a->channel, &most, &left);
         uint64_t ms = (uint64_t)next->tv_sec * 1000 + (uint64_t)next->tv_usec / 1000 + 1;
 
-        (void)loop_timer_set(r->loop, &r->timer, loop_now_ms() + ms, expired);
+        (void)loop_timer_set(a->resolver->loop, &a->timer, loop_now_ms() + ms, expired);
 }
 
 static void
 expired(struct loop_timer *t)
 {
-        struct resolver *r = (struct resolver *)((char *)t - offsetof(struct resolver, timer));
+        struct asker *a = (struct asker *)((char *)t - offsetof(struct asker, timer));
 
-        ares_process_fd(r->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-        set_timer(r);
+        ares_process_fd(a->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+        set_timer(a);
 }
 
 static void
 socket_ready(struct loop_watch *w, uint32_t events)
 {
-        struct socket_watch *s = (struct socket_watch *)w;
-        struct resolver *r = s->resolver;
+        struct asker *a = ((struct socket_watch *)w)->asker;
         int fd = w->fd;
 
-        ares_process_fd(r->channel, (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0 ? fd : ARES_SOCKET_BAD,
+        ares_process_fd(a->channel, (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0 ? fd : ARES_SOCKET_BAD,
                         (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0 ? fd : ARES_SOCKET_BAD);
-        set_timer(r);
+        set_timer(a);
 }
 
 /* c-ares says what it waits for on a socket of its own; neither way: it closes it next. */
 static void
 socket_state(void *data, ares_socket_t fd, int readable, int writable)
 {
-        struct resolver *r = data;
+        struct asker *a = data;
+        struct resolver *r = a->resolver;
         struct socket_watch *spare = NULL;
         uint32_t events = (readable ? EPOLLIN : 0) | (writable ? EPOLLOUT : 0);
 
@@ -104,7 +110,7 @@ socket_state(void *data, ares_socket_t fd, int readable, int writable)
         }
         if (events == 0 || !spare)             /* without a place for it the question runs into its time, and is asked again */
                 return;
-        spare->resolver = r;
+        spare->asker = a;
         (void)loop_watch_add(r->loop, &spare->watch, fd, events, socket_ready);
 }
 
@@ -138,32 +144,29 @@ sweep(struct resolver *r, struct entry **at, uint64_t now, bool all)
 }
 
 static struct entry *
-entry_find(struct resolver *r, const char *host, uint64_t now)
+entry_find(struct resolver *r, const char *host)
 {
-        struct entry **bucket = bucket_of(r, host);
-
-        sweep(r, bucket, now, false);
-        for (struct entry *e = *bucket; e; e = e->next)
+        for (struct entry *e = *bucket_of(r, host); e; e = e->next)
                 if (strcmp(e->host, host) == 0)
                         return e;
         return NULL;
 }
 
 static struct entry *
-entry_make(struct resolver *r, const char *host, struct share *s, uint64_t now)
+entry_make(struct resolver *r, const char *host, struct resolver_user *u, uint64_t now)
 {
         struct entry **bucket = bucket_of(r, host), *e;
 
-        if (!share_take(&r->open, s, 1))
+        if (!share_take(&r->open, &u->open, 1))
                 return NULL;
         for (size_t i = 0; r->count >= ENTRIES_MAX && i < BUCKETS; i++)
                 sweep(r, &r->buckets[r->sweep++ % BUCKETS], now, i >= BUCKETS / 2);
         e = r->count < ENTRIES_MAX ? calloc(1, sizeof *e) : NULL;
         if (!e) {
-                share_give(&r->open, s, 1);
+                share_give(&r->open, &u->open, 1);
                 return NULL;
         }
-        e->share = s;
+        e->user = u;
         e->resolver = r;
         e->ttl_s = KEEP_MAX_MS / 1000;
         memcpy(e->host, host, strnlen(host, EGRESS_HOST_MAX));
@@ -222,7 +225,7 @@ static void
 note_ttl(struct entry *e, int ttl_s)
 {
         if (ttl_s < e->ttl_s)
-                e->ttl_s = ttl_s < 0 ? 0 : ttl_s;
+                e->ttl_s = ttl_s < KEEP_LEAST_S ? KEEP_LEAST_S : ttl_s;
 }
 
 static void
@@ -230,10 +233,29 @@ answered(struct entry *e)
 {
         if (--e->pending > 0)
                 return;
-        if (e->share)
-                share_give(&e->resolver->open, e->share, 1);
-        e->share = NULL;
+        if (e->user) {
+                share_give(&e->resolver->open, &e->user->open, 1);
+                share_give(&e->resolver->over_tcp, &e->user->tcp, e->tcp_count);
+        }
+        e->user = NULL;
+        e->tcp_count = 0;
         tell_all(e);
+}
+
+/* Did the answer not fit, and is it asked for over TCP now? Once for each type; beyond what its wall may, what did fit is all there is. */
+static bool
+ask_again(struct entry *e, int status, const unsigned char *bytes, int len, bool *is_asked, int type, ares_callback answer)
+{
+        enum { FLAGS_AT = 2, TRUNCATED = 2 };
+        struct resolver *r = e->resolver;
+
+        if ((status != ARES_SUCCESS && status != ARES_ENODATA) || len <= FLAGS_AT || (bytes[FLAGS_AT] & TRUNCATED) == 0 || *is_asked || !e->user || !share_take(&r->over_tcp, &e->user->tcp, 1))
+                return false;
+        *is_asked = true;
+        e->tcp_count++;
+        ares_query(r->tcp.channel, e->host, CLASS_IN, type, answer, e);
+        set_timer(&r->tcp);
+        return true;
 }
 
 static void
@@ -244,7 +266,7 @@ answered_a(void *data, int status, int timeouts, unsigned char *bytes, int len)
         int count = ADDRS_EACH;
 
         (void)timeouts;
-        if (status == ARES_EDESTRUCTION)
+        if (status == ARES_EDESTRUCTION || ask_again(e, status, bytes, len, &e->is_tcp4, TYPE_A, answered_a))
                 return;
         if (status == ARES_SUCCESS && ares_parse_a_reply(bytes, len, NULL, found, &count) == ARES_SUCCESS)
                 for (int i = 0; i < count && e->count4 < ADDRS_EACH; i++) {
@@ -266,7 +288,7 @@ answered_aaaa(void *data, int status, int timeouts, unsigned char *bytes, int le
         int count = ADDRS_EACH;
 
         (void)timeouts;
-        if (status == ARES_EDESTRUCTION)
+        if (status == ARES_EDESTRUCTION || ask_again(e, status, bytes, len, &e->is_tcp6, TYPE_AAAA, answered_aaaa))
                 return;
         if (status == ARES_SUCCESS && ares_parse_aaaa_reply(bytes, len, NULL, found, &count) == ARES_SUCCESS)
                 for (int i = 0; i < count && e->count6 < ADDRS_EACH; i++) {
@@ -277,30 +299,67 @@ answered_aaaa(void *data, int status, int timeouts, unsigned char *bytes, int le
 }
 
 void
-resolver_join(struct resolver *r, struct share *s)
+resolver_join(struct resolver *r, struct resolver_user *u)
 {
-        share_join(&r->open, s);
+        *u = (struct resolver_user){ .left = ASK_BURST, .at_ms = loop_now_ms() };
+        share_join(&r->open, &u->open);
+        share_join(&r->over_tcp, &u->tcp);
 }
 
 void
-resolver_leave(struct resolver *r, struct share *s)
+resolver_leave(struct resolver *r, struct resolver_user *u)
 {
-        for (size_t i = 0; i < BUCKETS && s->own + s->common > 0; i++)
+        for (size_t i = 0; i < BUCKETS && u->open.own + u->open.common > 0; i++)
                 for (struct entry *e = r->buckets[i]; e; e = e->next)
-                        if (e->share == s)
-                                e->share = NULL;
-        share_leave(&r->open, s);
+                        if (e->user == u)
+                                e->user = NULL;
+        share_leave(&r->open, &u->open);
+        share_leave(&r->over_tcp, &u->tcp);
+}
+
+/* May it have one more asked, so that so many are left? */
+static bool
+may_ask(struct resolver_user *u, uint64_t now, unsigned to_be_left)
+{
+        uint64_t more = (now - u->at_ms) * ASK_PER_SECOND / SECOND_MS;
+
+        if (more > 0) {
+                u->left = more > ASK_BURST - u->left ? ASK_BURST : u->left + (unsigned)more;
+                u->at_ms = now;
+        }
+        if (u->left <= to_be_left)
+                return false;
+        u->left--;
+        return true;
+}
+
+/* The answer that serves, or whoever waits for one; NULL: it has to be asked for anew, as far as this may be. */
+static struct entry *
+find_answer(struct resolver *r, const char *host, struct resolver_user *u, uint64_t now, bool *ret_may_ask)
+{
+        struct entry *e = entry_find(r, host);
+        bool is_old = e && e->pending == 0 && !e->waiting && e->until_ms <= now;
+
+        *ret_may_ask = false;
+        if (e && !is_old)
+                return e;
+        *ret_may_ask = may_ask(u, now, e && e->count4 + e->count6 > 0 ? ASK_FOR_NEW : 0);
+        if (e && !*ret_may_ask && now < e->until_ms + KEEP_OLD_MS && e->count4 + e->count6 > 0)
+                return e;
+        sweep(r, bucket_of(r, host), now, false);
+        return NULL;
 }
 
 void
-resolver_ask(struct resolver *r, struct resolver_wait *w, const char *host, struct share *s)
+resolver_ask(struct resolver *r, struct resolver_wait *w, const char *host, struct resolver_user *u)
 {
         uint64_t now = loop_now_ms();
-        struct entry *e = entry_find(r, host, now);
-        bool is_new = !e;
+        bool may_ask_it;
+        struct entry *e = find_answer(r, host, u, now, &may_ask_it);
+        bool is_new = !e && may_ask_it;
 
         if (is_new)
-                e = entry_make(r, host, s, now);
+                e = entry_make(r, host, u, now);
         if (!e) {
                 w->done(w, NULL, 0);
                 return;
@@ -319,35 +378,47 @@ resolver_ask(struct resolver *r, struct resolver_wait *w, const char *host, stru
         if (!is_new)
                 return;
         e->pending = 3;                        /* one for us: an answer may come at once */
-        ares_query(r->channel, e->host, CLASS_IN, TYPE_A, answered_a, e);
-        ares_query(r->channel, e->host, CLASS_IN, TYPE_AAAA, answered_aaaa, e);
-        set_timer(r);
+        ares_query(r->udp.channel, e->host, CLASS_IN, TYPE_A, answered_a, e);
+        ares_query(r->udp.channel, e->host, CLASS_IN, TYPE_AAAA, answered_aaaa, e);
+        set_timer(&r->udp);
         answered(e);
 }
 
 /* -- beginning and end ---------------------------------------------------------------------------------------------- */
 
+static int
+asker_init(struct asker *a, struct resolver *r, int flags, struct error *e)
+{
+        struct ares_options options = { .flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES | flags, .timeout = TRY_MS, .tries = TRIES, .ndomains = 0,
+                                        .lookups = (char []){ "b" }, .sock_state_cb = socket_state, .sock_state_cb_data = a };
+        int mask = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_DOMAINS | ARES_OPT_LOOKUPS | ARES_OPT_SOCK_STATE_CB, result;
+
+        a->resolver = r;
+        result = ares_init_options(&a->channel, &options, mask);
+        return result == ARES_SUCCESS ? 0 : fail(e, ERROR_INTERNAL, "the resolver cannot be prepared: %s", ares_strerror(result));
+}
+
 int
 resolver_new(struct loop *loop, struct resolver **ret, struct error *e)
 {
         struct resolver *r = calloc(1, sizeof *r);
-        struct ares_options options = { .flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES, .timeout = TRY_MS, .tries = TRIES, .ndomains = 0,
-                                        .lookups = (char []){ "b" }, .sock_state_cb = socket_state };
-        int mask = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_DOMAINS | ARES_OPT_LOOKUPS | ARES_OPT_SOCK_STATE_CB, result;
+        int result;
 
         if (!r)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the resolver");
         r->loop = loop;
         r->open = (struct share_pool){ .max = ENTRIES_MAX, .common_percent = 50 };
-        options.sock_state_cb_data = r;
+        r->over_tcp = (struct share_pool){ .max = TCP_MAX, .common_percent = 50 };
         for (size_t i = 0; i < SOCKETS_MAX; i++)
                 r->sockets[i].watch.fd = -1;
         result = ares_library_init(ARES_LIB_INIT_ALL);
-        if (result == ARES_SUCCESS)
-                result = ares_init_options(&r->channel, &options, mask);
         if (result != ARES_SUCCESS) {
                 free(r);
                 return fail(e, ERROR_INTERNAL, "the resolver cannot be prepared: %s", ares_strerror(result));
+        }
+        if (asker_init(&r->udp, r, ARES_FLAG_IGNTC, e) < 0 || asker_init(&r->tcp, r, ARES_FLAG_USEVC, e) < 0) {
+                resolver_free(r);
+                return -1;
         }
         *ret = r;
         return 0;
@@ -356,8 +427,10 @@ resolver_new(struct loop *loop, struct resolver **ret, struct error *e)
 int
 resolver_use(struct resolver *r, const char *servers, struct error *e)
 {
-        int result = ares_set_servers_ports_csv(r->channel, servers);
+        int result = ares_set_servers_ports_csv(r->udp.channel, servers);
 
+        if (result == ARES_SUCCESS)
+                result = ares_set_servers_ports_csv(r->tcp.channel, servers);
         return result == ARES_SUCCESS ? 0 : fail(e, ERROR_INVALID_ARGUMENT, "resolvers \"%.200s\": %s", servers, ares_strerror(result));
 }
 
@@ -366,8 +439,12 @@ resolver_free(struct resolver *r)
 {
         if (!r)
                 return;
-        ares_destroy(r->channel);
-        loop_timer_remove(&r->timer);
+        if (r->udp.channel)
+                ares_destroy(r->udp.channel);
+        if (r->tcp.channel)
+                ares_destroy(r->tcp.channel);
+        loop_timer_remove(&r->udp.timer);
+        loop_timer_remove(&r->tcp.timer);
         for (size_t i = 0; i < BUCKETS; i++)
                 while (r->buckets[i]) {
                         struct entry *e = r->buckets[i];

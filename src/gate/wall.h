@@ -51,7 +51,8 @@ struct wall {
         size_t listener_count;
         struct connection *connections;
         size_t connection_count;
-        struct share sockets, held, asked;     /* of what the gate has: descriptors, memory, places among the resolver's questions */
+        struct share sockets, held;            /* of what the gate has: descriptors, memory */
+        struct resolver_user asked;            /* and of the resolver's questions */
         uint64_t accepted, denied, bytes_out, bytes_in;
         struct bucket out, in;
         struct bucket fresh;                   /* new names: how many more, now */

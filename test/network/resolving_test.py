@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""resolving_test - how the gate asks for addresses: what one sandbox has asked costs no other its answers, and nobody asks without end."""
+import os
+import socket
+import struct
+import sys
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import check, end
+from gate_rig import A, Gate, Names, Origin, enter, read_name
+
+SLOW_S = 0.6                                            # longer than the gate takes to be refused over TCP, shorter than it waits for an answer
+AT, TCP_AT = ("127.0.0.5", 5300), ("127.0.0.6", 5300)
+
+
+class Truncating:
+    """Names that begin with tc do not fit into a datagram; the others are answered late. Over TCP everything is answered, where anybody listens."""
+
+    def __init__(self, at, listens):
+        self.asked = self.asked_tcp = 0
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(at)
+        threading.Thread(target=self.serve, daemon=True).start()
+        if listens:
+            self.listener = socket.create_server(at)
+            threading.Thread(target=self.accept, daemon=True).start()
+
+    @staticmethod
+    def answer(data, is_whole):
+        name, at = read_name(data, 12)
+        kind = struct.unpack(">H", data[at:at + 2])[0]
+        found = b"\xc0\x0c" + struct.pack(">HHIH", A, 1, 60, 4) + socket.inet_aton("127.0.0.1") if kind == A and is_whole else b""
+        return data[:2] + struct.pack(">HHHHH", 0x8180 | (0 if is_whole else 0x200), 1, 1 if found else 0, 0, 0) + data[12:at + 4] + found
+
+    def serve(self):
+        while True:
+            data, client = self.socket.recvfrom(4096)
+            if read_name(data, 12)[0].startswith("tc"):
+                self.asked += 1
+                self.socket.sendto(self.answer(data, False), client)
+            else:
+                threading.Timer(SLOW_S, self.socket.sendto, (self.answer(data, True), client)).start()
+
+    def accept(self):
+        while True:
+            threading.Thread(target=self.talk, args=(self.listener.accept()[0],), daemon=True).start()
+
+    def talk(self, peer):
+        with peer, peer.makefile("rb") as said:
+            while len(head := said.read(2)) == 2:
+                self.asked_tcp += 1
+                whole = self.answer(said.read(struct.unpack(">H", head)[0]), True)
+                peer.sendall(struct.pack(">H", len(whole)) + whole)
+
+
+BESIDE = r'''
+stop = threading.Event()
+def disturb(i):
+    while not stop.is_set():
+        talk(address("tc%d.here.test" % i), 80, get("tc%d.here.test" % i))
+for i in range(4): threading.Thread(target=disturb, args=(i,), daemon=True).start()
+said = []
+def reach(i): said.append(talk(address("slow%d.here.test" % i), 80, get("slow%d.here.test" % i))[9:12])
+for lot in range(3):
+    threads = [threading.Thread(target=reach, args=(10 * lot + i,)) for i in range(10)]
+    for t in threads: t.start()
+    for t in threads: t.join()
+stop.set()
+print(sorted(said))
+'''
+
+AGAIN = r'''
+to = address("again.test")
+began, count = time.monotonic(), 0
+while count < 200: count += talk(to, 80, get("again.test")).startswith("HTTP/1.1 200")
+print(count, time.monotonic() - began)
+'''
+
+
+def truncated():
+    deaf = Truncating(AT, False)
+    r = Gate(["*.here.test"], resolvers=("%s:%d" % AT,)).python(BESIDE)
+    check("a resolver that says `truncated` and takes no TCP makes no other question fail", r.out.strip() == str(["200"] * 30) and deaf.asked > 0, r)
+    hears = Truncating(TCP_AT, True)
+    r = Gate(["*.here.test"], resolvers=("%s:%d" % TCP_AT,)).python("print(talk(address('tc.here.test'), 80, get('tc.here.test'))[:12])")
+    check("what does not fit into a datagram is asked for over TCP", r.out.strip() == "HTTP/1.1 200" and hears.asked_tcp > 0, r)
+
+
+def time_to_live():
+    names = Names({"again.test": ["127.0.0.1"]}, ttl=0)
+    r = Gate(["again.test"]).python(AGAIN)
+    count, took = r.out.split() if r.status == 0 else (0, 0)
+    asked = [q for q in names.asked if q[0] == "again.test"]
+    check("an answer is kept for a second at least, whatever it says", int(count) == 200 and len(asked) <= 2 * (int(float(took)) + 2), r, len(asked))
+
+
+def main():
+    enter()
+    Origin("127.0.0.1", 80)
+    truncated()
+    time_to_live()
+    end()
+
+
+main()
