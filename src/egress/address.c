@@ -361,5 +361,11 @@ egress_address_is_permitted(const struct egress_address *a, const struct egress_
 bool
 egress_address_is_private(const char *kind)
 {
-        return kind == LOOPBACK || kind == PRIVATE || kind == SHARED;
+        return kind == PRIVATE || kind == SHARED;
+}
+
+bool
+egress_address_is_loopback(const char *kind)
+{
+        return kind == LOOPBACK;
 }

@@ -28,7 +28,10 @@ const char *egress_address_refused(const struct egress_address *a, const struct 
 /* Is it in one of the networks that the operator permits? */
 bool egress_address_is_permitted(const struct egress_address *a, const struct egress_network *may, size_t count);
 
-/* Is a refusal of this kind (a pointer given by the function above) lifted for names that may be private (admit_may_be_private)? Loopback, private and shared networks are; metadata never. */
+/* Is a refusal of this kind (a pointer given by the function above) lifted for names that may be private (admit_reach)? Private and shared networks are; metadata never. */
 bool egress_address_is_private(const char *kind);
+
+/* Is it lifted for names that mean this machine? */
+bool egress_address_is_loopback(const char *kind);
 
 #endif

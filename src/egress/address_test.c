@@ -84,7 +84,7 @@ static void
 names_may_be_private_and_no_more(void **state)
 {
         static const struct { const char *address; bool is_private; } cases[] = {
-                { "127.0.0.1", true }, { "10.0.0.1", true }, { "fd12::1", true }, { "100.64.0.1", true }, { "169.254.169.254", false }, { "169.254.1.1", false }, { "224.0.0.1", false }, { "0.0.0.0", false },
+                { "127.0.0.1", false }, { "::1", false }, { "10.0.0.1", true }, { "fd12::1", true }, { "100.64.0.1", true }, { "169.254.169.254", false }, { "169.254.1.1", false }, { "224.0.0.1", false }, { "0.0.0.0", false },
                 { "198.18.0.1", false }, { "fd00:ec2::254", false }, { "64:ff9b:1::1", false }, { "8.8.8.8", false },
         };
 

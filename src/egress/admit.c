@@ -91,6 +91,19 @@ admit_may_be_private(const struct egress_policy *p, const struct egress_host *ho
         return host->text[0] != '\0' && port != 0 && rules_find(&p->private_rules, host->text, port) >= 0;
 }
 
+enum admit_reach
+admit_reach(const struct egress_policy *p, const struct egress_host *host, uint16_t port)
+{
+        static const char name[] = "localhost";
+        size_t len = strlen(host->text), name_len = sizeof name - 1;
+
+        if (!admit_may_be_private(p, host, port))
+                return REACH_PUBLIC;
+        if (len < name_len || strcmp(host->text + len - name_len, name) != 0 || (len > name_len && host->text[len - name_len - 1] != '.'))
+                return REACH_PRIVATE;
+        return REACH_THIS_HOST;
+}
+
 bool
 admit_is_above(const struct egress_policy *p, const struct egress_host *host)
 {

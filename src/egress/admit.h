@@ -55,6 +55,10 @@ enum denial admit_evidence(const struct egress_policy *p, const struct egress_ho
 /* May this name lead to private addresses, on this port, by the operator's word? Metadata services and the like stay refused (egress/address.h). */
 bool admit_may_be_private(const struct egress_policy *p, const struct egress_host *host, uint16_t port);
 
+/* Where may it lead by that word: nowhere in particular, into private networks, or, as `localhost` and the names below it, to this machine as well. */
+enum admit_reach { REACH_PUBLIC, REACH_PRIVATE, REACH_THIS_HOST };
+enum admit_reach admit_reach(const struct egress_policy *p, const struct egress_host *host, uint16_t port);
+
 /*
  * Does the list name something below `host`? Such a name is to be answered as one that is there and has no address, not as one that is not: a resolver that is told
  * "no such name" may conclude that nothing is below it (RFC 8020).

@@ -168,7 +168,32 @@ private_names_are_the_operators(void **state)
         assert_false(admit_may_be_private(&l.policy, &db, 0));
         assert_false(admit_may_be_private(&l.policy, &a, 443));
         assert_false(admit_may_be_private(&l.policy, &none, 443));
+        assert_int_equal(admit_reach(&l.policy, &db, 5432), REACH_PRIVATE);
+        assert_int_equal(admit_reach(&l.policy, &db, 443), REACH_PUBLIC);
+        assert_int_equal(admit_reach(&l.policy, &none, 443), REACH_PUBLIC);
         arena_fini(&l.arena);
+        arena_fini(&private.arena);
+}
+
+static void
+only_localhost_is_this_host(void **state)
+{
+        static const struct { const char *host; enum admit_reach reach; } cases[] = {
+                { "localhost", REACH_THIS_HOST }, { "a.localhost", REACH_THIS_HOST }, { "notlocalhost.internal", REACH_PRIVATE }, { "alocalhost", REACH_PRIVATE },
+                { "localhost.internal", REACH_PRIVATE }, { "a.test", REACH_PUBLIC },
+        };
+        struct list private;
+
+        list_init(&private, "localhost alocalhost *.internal *.internal:8 a.localhost notlocalhost.internal localhost.internal");
+        private.policy.private_names = private.policy.allow;
+        private.policy.private_count = private.policy.allow_count;
+        assert_int_equal(admit_policy_make(&private.arena, &private.policy), 0);
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct egress_host host = host_of(cases[i].host);
+
+                if (admit_reach(&private.policy, &host, 443) != cases[i].reach)
+                        fail_msg("%s", cases[i].host);
+        }
         arena_fini(&private.arena);
 }
 
@@ -338,7 +363,8 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(H02_names_are_matched_by_this_table), cmocka_unit_test(H08_ports_are_listed_too), cmocka_unit_test(H12_H13_what_is_said_has_to_agree),
-                cmocka_unit_test(names_above_listed_ones_are_there), cmocka_unit_test(private_names_are_the_operators), cmocka_unit_test(explanations_read_as_the_gate_does),
+                cmocka_unit_test(names_above_listed_ones_are_there), cmocka_unit_test(private_names_are_the_operators),
+                cmocka_unit_test(only_localhost_is_this_host), cmocka_unit_test(explanations_read_as_the_gate_does),
                 cmocka_unit_test(H21_every_list_keeps_these_laws), cmocka_unit_test(every_denial_has_words), cmocka_unit_test(sentences_say_what_was_asked),
         };
 

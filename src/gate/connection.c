@@ -23,6 +23,7 @@ enum { LEAVING_MS = 2000, LATER_MS = 10, LATER_SHARE = 32 /* who waits beside ma
 #define EDGES (EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 
 static void relay_pump(struct connection *c);
+static void greeting_late(struct connection *c);
 static void go_on(struct job *j);
 
 /* -- what came -------------------------------------------------------------------------------------------------------- */
@@ -312,6 +313,11 @@ relay_pump(struct connection *c)
 static void
 relay_begin(struct connection *c)
 {
+        if (c->owes_answer) {
+                c->protocol = PROTOCOL_TCP;
+                if (!proxy_answer(c))
+                        return;
+        }
         c->state = CONNECTION_RELAYING;
         (void)connection_wait(c, LOOP_NEVER, NULL);
         c->out.wall = c->in.wall = c->wall;
@@ -378,7 +384,41 @@ connection_dial(struct connection *c)
         }
         c->server.events = EDGES;
         c->server.ready = server_event;
-        dial_start(c->dial, c->wall, c->host.text, c->port, admit_may_be_private(&c->policy->p, &c->host, c->port), &c->server, dialled, c);
+        dial_start(c->dial, c->wall, c->host.text, c->port, admit_reach(&c->policy->p, &c->host, c->port), &c->server, dialled, c);
+}
+
+static void
+looked(struct dial *d, enum denial reason)
+{
+        struct connection *c = d->data;
+
+        c->dial = NULL;
+        free(d);
+        if (reason != DENIAL_NONE) {
+                connection_refuse(c, reason, NULL);
+                return;
+        }
+        c->state = CONNECTION_GREETING;
+        c->protocol = PROTOCOL_UNKNOWN;
+        if (connection_wait(c, loop_now_ms() + GATE_GREETING_MS, greeting_late) < 0) {
+                end(c, true);
+                return;
+        }
+        c->said |= EPOLLIN;                    /* what came meanwhile */
+        if (proxy_answer(c))
+                note(c);
+}
+
+void
+connection_look(struct connection *c)
+{
+        c->state = CONNECTION_DIALING;
+        (void)connection_wait(c, LOOP_NEVER, NULL);
+        c->dial = calloc(1, sizeof *c->dial);
+        if (!c->dial)
+                end(c, true);
+        else
+                dial_look(c->dial, c->wall, c->host.text, c->port, admit_reach(&c->policy->p, &c->host, c->port), looked, c);
 }
 
 /* -- first bytes ------------------------------------------------------------------------------------------------------------ */

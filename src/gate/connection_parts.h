@@ -1,8 +1,8 @@
 /*
  * gate/connection_parts.h - one connection as its own files see it (connection, greeting, refusal).
  *
- *     accept --+--> PROXY (a CONNECT to read) --+
- *              +--> GREETING (first bytes) <----+--> DIALING --> RELAYING --> over
+ *     accept --+--> PROXY (a CONNECT to read) --> DIALING (only looks) --> 200 --+
+ *              +--> GREETING (first bytes) <-------------------------------------+--> DIALING --> RELAYING --> over
  *              +--> DIALING ("host:port": nothing to look at)
  *                   any of them --refused--> LEAVING (an answer that can be read, then the end) or a reset
  *                   RELAYING --a later request refused--> (the answers before it) --> LEAVING or a reset
@@ -34,6 +34,7 @@ struct connection {
         struct policy *policy;                 /* as it was at the beginning, or when it was last found to allow this */
         enum denial refused;                   /* decided before its first bytes; they only say how to tell */
         enum denial late;                      /* a request was refused while it is relayed: the answers before it are still passed on, and then ours */
+        bool owes_answer;                      /* to a CONNECT: once its destination is there */
         bool is_quiet;                         /* HTTP/2 without a request: it is called for soon */
         unsigned sockets;                      /* of the gate's descriptors: 1, or 2 once somebody is called */
         uint16_t port;
@@ -58,6 +59,12 @@ void connection_tell(struct connection *c, enum denial reason, const char *other
 void greeting_look(struct connection *c);
 void greeting_fini(struct connection *c);
 void proxy_look(struct connection *c);
+
+/* Answers its CONNECT. False: it ended. */
+bool proxy_answer(struct connection *c);
+
+/* Its destination has an address that may be dialled: answered is CONNECT only then, and only then comes a greeting. */
+void connection_look(struct connection *c);
 
 /* Reads what there is into c->out.hold. False: the client is gone, or holds too much. */
 bool connection_fill(struct connection *c, size_t most);

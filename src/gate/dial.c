@@ -203,40 +203,57 @@ go_on(struct dial *d)
 /*
  * Is it an address of this machine, though it looks like any? Its services see such a connection as one from within (H18). The kernel is asked which source it would
  * take: towards itself, the same; towards a neighbour in an IPv6 network, one of the same /64: what stands in the same room is as private as 192.168.0.0/16,
- * though it has a public address. Nothing is sent for that. Where it cannot be asked, it is one.
+ * though it has a public address. Nothing is sent for that. Where it cannot be asked, it is this machine.
  */
-static bool
-is_near(const struct egress_address *a, uint16_t port)
+enum nearness { FAR_AWAY, NEIGHBOUR, THIS_HOST };
+
+static enum nearness
+compare(const struct sockaddr_storage *there, const struct sockaddr_storage *here)
+{
+        const struct sockaddr_in6 *a = (const struct sockaddr_in6 *)there, *b = (const struct sockaddr_in6 *)here;
+
+        if (there->ss_family == AF_INET)
+                return memcmp(&((const struct sockaddr_in *)there)->sin_addr, &((const struct sockaddr_in *)here)->sin_addr, 4) == 0 ? THIS_HOST : FAR_AWAY;
+        if (memcmp(&a->sin6_addr, &b->sin6_addr, sizeof a->sin6_addr) == 0)
+                return THIS_HOST;
+        return memcmp(&a->sin6_addr, &b->sin6_addr, PREFIX_LEN) == 0 ? NEIGHBOUR : FAR_AWAY;
+}
+
+static enum nearness
+find_nearness(const struct egress_address *a, uint16_t port)
 {
         struct sockaddr_storage there, here;
         socklen_t len = write_sockaddr(a, port, &there), here_len = sizeof here;
         int fd = socket(there.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        bool is_close = true;
+        enum nearness found = THIS_HOST;
 
         if (fd < 0)
-                return true;
+                return THIS_HOST;
         memset(&here, 0, sizeof here);
         if (connect(fd, (struct sockaddr *)&there, len) < 0)
-                is_close = false;               /* no way there at all: dialling it will say so */
+                found = FAR_AWAY;               /* no way there at all: dialling it will say so */
         else if (getsockname(fd, (struct sockaddr *)&here, &here_len) == 0 && here.ss_family == there.ss_family)
-                is_close = there.ss_family == AF_INET ? memcmp(&((struct sockaddr_in *)&there)->sin_addr, &((struct sockaddr_in *)&here)->sin_addr, 4) == 0
-                                                     : memcmp(&((struct sockaddr_in6 *)&there)->sin6_addr, &((struct sockaddr_in6 *)&here)->sin6_addr, PREFIX_LEN) == 0;
+                found = compare(&there, &here);
         (void)close(fd);
-        return is_close;
+        return found;
 }
 
-/* What the operator's word for a name opens: its own network's addresses, and nothing that is this machine or a metadata service. */
+/* What the operator's word for a name opens: its own network's addresses, but not this machine, unless it is the name of that; never a metadata service. */
 static bool
 may_dial(const struct dial *d, const struct egress_address *a)
 {
-        const struct gate *g = d->gate;
+        const struct gate *g = d->wall->gate;
         const char *what = egress_address_refused(a, g->networks, g->network_count);
 
         if (layer_is_off(LAYER_ADDRESS))
                 return true;
-        if (what)
-                return d->may_be_private && egress_address_is_private(what);
-        return d->may_be_private || egress_address_is_permitted(a, g->networks, g->network_count) || !is_near(a, d->port);
+        if (what && !egress_address_is_private(what))
+                return egress_address_is_loopback(what) && d->reach == REACH_THIS_HOST;
+        if (what && d->reach == REACH_PUBLIC)
+                return false;
+        if (d->reach == REACH_THIS_HOST || (!what && egress_address_is_permitted(a, g->networks, g->network_count)))
+                return true;
+        return find_nearness(a, d->port) < (d->reach == REACH_PRIVATE ? THIS_HOST : NEIGHBOUR);
 }
 
 /* However many wait for one answer, here it is only kept. */
@@ -289,7 +306,9 @@ dial_turn(struct job *j)
                 return;
         }
         standing = find_standing(d);
-        if (standing)
+        if (!d->stands)                        /* it only looks */
+                finish(d, DENIAL_NONE);
+        else if (standing)
                 finish(d, loop_watch_move(&standing->watch, d->stands, d->stands->events, d->stands->ready) < 0 ? DENIAL_FAILED : DENIAL_NONE);
         else
                 go_on(d);
@@ -304,10 +323,10 @@ dial_hold(struct dial *d, bool is_held)
 }
 
 void
-dial_start(struct dial *d, struct wall *w, const char *host, uint16_t port, bool may_be_private, struct loop_watch *stands,
+dial_start(struct dial *d, struct wall *w, const char *host, uint16_t port, enum admit_reach reach, struct loop_watch *stands,
            void (*done)(struct dial *d, enum denial reason), void *data)
 {
-        *d = (struct dial){ .wall = w, .gate = w->gate, .data = data, .port = port, .stands = stands, .done = done, .may_be_private = may_be_private, .is_running = true,
+        *d = (struct dial){ .wall = w, .gate = w->gate, .data = data, .port = port, .stands = stands, .done = done, .reach = reach, .is_running = true,
                             .until_ms = loop_now_ms() + DIAL_MS, .wait = { .done = resolved } };
         for (size_t i = 0; i < DIAL_ATTEMPTS_MAX; i++)
                 d->attempts[i].watch.fd = -1;
@@ -316,4 +335,10 @@ dial_start(struct dial *d, struct wall *w, const char *host, uint16_t port, bool
                 return;
         }
         resolver_ask(d->gate->resolver, &d->wait, host, &w->asked);
+}
+
+void
+dial_look(struct dial *d, struct wall *w, const char *host, uint16_t port, enum admit_reach reach, void (*done)(struct dial *d, enum denial reason), void *data)
+{
+        dial_start(d, w, host, port, reach, NULL, done, data);
 }

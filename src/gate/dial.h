@@ -33,16 +33,19 @@ struct dial {
         bool is_found, is_vetted;              /* the candidates: are there, and only those are left that may be dialled */
         bool is_held, is_wanted;               /* nothing is done; and something is to be */
         struct dial_attempt attempts[DIAL_ATTEMPTS_MAX];
-        bool may_be_private;                   /* the operator named this name (private_names) */
+        enum admit_reach reach;                /* by the operator's word for this name (private_names) */
         bool is_running;
 };
 
 /*
- * Begins; `host` canonical. `may_be_private`: its addresses may be private ones by the operator's word; loopback, metadata and the rest stay refused. `stands` says in
+ * Begins; `host` canonical. `reach`: where its addresses may lead by the operator's word; metadata services and the rest stay refused. `stands` says in
  * `events` and `ready` how the socket is to be watched. Whose it is, is the wall's.
  */
-void dial_start(struct dial *d, struct wall *w, const char *host, uint16_t port, bool may_be_private, struct loop_watch *stands,
+void dial_start(struct dial *d, struct wall *w, const char *host, uint16_t port, enum admit_reach reach, struct loop_watch *stands,
                 void (*done)(struct dial *d, enum denial reason), void *data);
+
+/* Only looks: done() says whether there is an address that may be dialled, and nobody is called. */
+void dial_look(struct dial *d, struct wall *w, const char *host, uint16_t port, enum admit_reach reach, void (*done)(struct dial *d, enum denial reason), void *data);
 
 /* Nobody is called until it is let go on. */
 void dial_hold(struct dial *d, bool is_held);

@@ -42,7 +42,20 @@ find_destination(struct connection *c, const struct authority *target)
         return reason == DENIAL_NONE && wall_give_name(c->wall, &c->host) == 0 ? DENIAL_TOO_MANY_NAMES : reason;
 }
 
-/* The head of CONNECT is ours and goes no further; what came behind it is the client's greeting. */
+bool
+proxy_answer(struct connection *c)
+{
+        c->owes_answer = false;
+        if (send(c->client.fd, established, sizeof established - 1, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof established - 1)
+                return true;
+        connection_reset(c);
+        return false;
+}
+
+/*
+ * The head of CONNECT is ours and goes no further; what came behind it is the client's greeting. It is answered once it is known what there is to answer: where nothing is
+ * looked at, when somebody was reached; else when there is an address that may be dialled, for the greeting comes after the answer, and is judged before anybody is called.
+ */
 static void
 enter(struct connection *c, size_t head_len)
 {
@@ -50,19 +63,14 @@ enter(struct connection *c, size_t head_len)
 
         memmove(h->bytes, h->bytes + head_len, h->len - head_len);
         h->len -= head_len;
-        if (send(c->client.fd, established, sizeof established - 1, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)sizeof established - 1) {
-                connection_reset(c);
-                return;
-        }
+        c->owes_answer = true;
+        c->protocol = PROTOCOL_HTTP1;          /* of the answer */
         if (!admit_needs_look(&c->policy->p, &c->host, c->port)) {
-                c->protocol = PROTOCOL_TCP;
                 h->judged = h->len;
                 connection_dial(c);
-                return;
+        } else {
+                connection_look(c);
         }
-        c->state = CONNECTION_GREETING;
-        if (h->len > 0)
-                greeting_look(c);
 }
 
 /* -- requests in proxy form ---------------------------------------------------------------------------------------- */

@@ -42,7 +42,7 @@ class World:
         self.names = Names({
             "api.test": ["127.0.0.2"], "evil.test": ["127.0.0.66"], "raw.test": ["127.0.0.2"], "flip.test": self.flip, "loop.test": ["127.0.0.1"], "meta.test": ["169.254.169.254"],
             "mapped.test": ["::ffff:127.0.0.1"], "nat64.test": ["64:ff9b::7f00:1"], "six.test": ["::1"], "six2four.test": ["2002:7f00:1::"], "zero.test": ["0.0.0.0"],
-            "a.allowed.test": ["127.0.0.2"], "db.internal": ["127.0.0.66"]})
+            "a.allowed.test": ["127.0.0.2"], "db.internal": ["127.0.0.66"], "own.internal": ["10.9.8.7"], "far.internal": ["10.1.2.3"], "it.localhost": ["127.0.0.66"]})
         self.api = Origin("127.0.0.2", 80)
         self.api_tls = Origin("127.0.0.2", 443, context=self.ca.context("api.test", "evil.test"))
         self.evil = Origin("127.0.0.66", 80)
@@ -167,13 +167,17 @@ for name in %r:
     before = len(w.inside.said)
     r = Gate(["flip.test"], networks=("127.0.0.2/32",)).python('''
 a = address("flip.test")
-got = [talk(a, 80, get("flip.test"), 8) for _ in range(200)]
-print(sum("200 OK" in g for g in got), sum("403" in g for g in got))
+got, until = [], time.monotonic() + 60            # an answer is kept for a second
+while len(got) < 200 or (len({g[9:12] for g in got}) < 2 and time.monotonic() < until): got.append(talk(a, 80, get("flip.test"), 8))
+print(len(got), sum("200 OK" in g for g in got), sum("403" in g for g in got))
 ''')
-    count = [int(n) for n in r.out.split()]
-    check("H05 a name that changes its mind between two answers reaches the vetted address alone, in 200 tries", sum(count) == 200 and min(count) > 0 and len(w.inside.said) == before, r)
-    r = Gate(["db.internal"], networks=(), host={"private_names": ["db.internal"]}).python('print(talk(address("db.internal"), 80, get("db.internal"), 8))')
-    check("a private name reaches private addresses by the operator's word alone", "200 OK" in r.out, r)
+    tries, *count = [int(n) for n in r.out.split()]
+    check("H05 a name that changes its mind between two answers reaches the vetted address alone, in 200 tries", sum(count) == tries >= 200 and min(count) > 0 and len(w.inside.said) == before, r)
+    subprocess.run(["ip", "address", "add", "10.9.8.7/32", "dev", "lo"], check=True)
+    private = ["db.internal", "own.internal", "far.internal", "it.localhost"]
+    r = Gate(private, networks=(), host={"private_names": private}).python('for n in %r: print(talk(address(n), 80, get(n), 60)[9:12])' % private)
+    check("a private name leads into private networks, and only a name below localhost to this machine", r.out.split() == ["403", "403", "502", "200"] and
+          [(d["code"], d["host"]) for d in r.denials] == [("private_address", "db.internal"), ("private_address", "own.internal"), ("unreachable", "far.internal")], r)
 
 
 def ports(w):

@@ -95,11 +95,37 @@ def time_to_live():
     check("an answer is kept for a second at least, whatever it says", int(count) == 200 and len(asked) <= 2 * (int(float(took)) + 2), r, len(asked))
 
 
+TUNNELS = r'''
+def tunnel(target, more=b""):
+    return talk("198.18.0.1", 3128, ("CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (target, target)).encode() + more)
+for target in ("private.test:443", "nowhere.test:443", "closed.test:7001", "private.test:7001"): print(target, tunnel(target)[9:12])
+print("good", tunnel("good.test:80", get("good.test"))[:19].split("\r")[0])
+with socket.create_connection(("198.18.0.1", 3128)) as s:
+    s.sendall(b"CONNECT good.test:80 HTTP/1.1\r\nHost: good.test:80\r\n\r\n")
+    print("after", take(s, 39)[:12].decode())
+    s.sendall(get("good.test"))
+    print("inside", s.recv(15).decode())
+with socket.create_connection(("198.18.0.1", 3128)) as s:
+    s.sendall(b"CONNECT open.test:7002 HTTP/1.1\r\nHost: open.test:7002\r\n\r\nearly")
+    print("early", take(s, 39)[:12].decode(), take(s, 5).decode())
+'''
+
+
+def tunnels():
+    Names({"private.test": ["10.1.2.3"], "closed.test": ["127.0.0.1"], "good.test": ["127.0.0.1"], "open.test": ["127.0.0.1"]}, at=("127.0.0.7", 5300))
+    Origin("127.0.0.1", 7002, lambda peer: peer.sendall(peer.recv(5).upper()))
+    r = Gate(["private.test", "nowhere.test", "good.test", "closed.test:7001", "private.test:7001", "open.test:7002"], resolvers=("127.0.0.7:5300",)).python(TUNNELS)
+    check("a CONNECT is answered by what became of it, and not before", r.out.splitlines() == [
+        "private.test:443 403", "nowhere.test:443 502", "closed.test:7001 502", "private.test:7001 403", "good HTTP/1.1 200 Connec", "after HTTP/1.1 200", "inside HTTP/1.1 200 OK",
+        "early HTTP/1.1 200 EARLY"], r)
+
+
 def main():
     enter()
     Origin("127.0.0.1", 80)
     truncated()
     time_to_live()
+    tunnels()
     end()
 
 
