@@ -287,12 +287,30 @@ read_connection(struct http_head *h, struct error *e)
         return 0;
 }
 
+/* A server that does not take blanks away as RFC 9112 has it would frame the message otherwise, or find another host: one blank before the value is all there may be. */
+static int
+check_blanks(const struct http_head *h, struct error *e)
+{
+        static const char *const names[] = { "host", "content-length", "transfer-encoding" };
+
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+                const struct http_field *f = http_head_find(h, names[i]);
+                const char *begin = f ? f->name.at + f->name.len + 1 : NULL;
+
+                if (f && f->value.len > 0 && (f->value.at[f->value.len] != '\r' || f->value.at > begin + 1 || *begin == '\t'))
+                        return malformed(e, "blanks", "a header that frames the message has blanks around its value");
+        }
+        return 0;
+}
+
 /* What only requests have to hold. */
 static int
 read_request_fields(struct http_head *h, struct error *e)
 {
         const struct http_field *host = http_head_find(h, "host"), *expect = http_head_find(h, "expect");
 
+        if (check_blanks(h, e) < 0)
+                return -1;
         if (host ? host->value.len == 0 : h->method != 0 || !http_text_is(h->method_text, "CONNECT"))
                 return malformed(e, "host", "there is no Host");
         if (expect && !http_text_is(expect->value, "100-continue"))

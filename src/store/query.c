@@ -59,6 +59,8 @@ query_fail(struct store *s, struct error *e)
                 return fail(e, ERROR_EXISTS, "there is one of that name already");
         if ((code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB)
                 return fail(e, ERROR_STATE_UNUSABLE, "the state database is damaged: %s", sqlite3_errmsg(s->db));
+        if ((code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_PERM || (code & 0xff) == SQLITE_READONLY)
+                return fail(e, ERROR_STATE_UNUSABLE, "the state database cannot be used: %s", sqlite3_errmsg(s->db));
         if ((code & 0xff) == SQLITE_NOMEM)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the state database");
         return fail(e, ERROR_INTERNAL, "the state database says: %s", sqlite3_errmsg(s->db));

@@ -144,6 +144,19 @@ migrate(struct store *s, struct error *e)
         return run_text(s, text, e) < 0 ? -1 : run_text(s, "COMMIT", e);
 }
 
+/* A link is not followed, wherever it leads. */
+static int
+check_kind(const char *path, struct error *e)
+{
+        struct stat found;
+
+        if (lstat(path, &found) < 0 || S_ISREG(found.st_mode))
+                return 0;
+        (void)fail(e, ERROR_STATE_UNUSABLE, "the state database %.200s is %s, not a file", path, S_ISLNK(found.st_mode) ? "a symbolic link" : "something else");
+        error_hint(e, "Move the database itself there, or take this away to begin anew.");
+        return -1;
+}
+
 /* A database of no bytes is taken for a new one, and a log beside it thrown away: there never was such a pair of ours. */
 static int
 check_pair(const char *path, struct error *e)
@@ -165,7 +178,7 @@ open_database(struct store *s, const char *directory, struct error *e)
         char path[PATH_LEN];
 
         (void)snprintf(path, sizeof path, "%s/state.db", directory);
-        if (check_pair(path, e) < 0)
+        if (check_kind(path, e) < 0 || check_pair(path, e) < 0)
                 return -1;
         if (sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
                 return s->db ? query_fail(s, e) : fail(e, ERROR_NO_MEMORY, "no memory for the state database");

@@ -374,6 +374,25 @@ what_is_no_database_is_refused(void **state)
 }
 
 static void
+a_link_is_no_database(void **state)
+{
+        static const char *const targets[] = { "nowhere", "/dev/null", "." };
+        char path[128];
+
+        for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+                struct store *s = NULL;
+                struct error e;
+
+                (void)snprintf(path, sizeof path, "%s/state.db", directory);
+                assert_int_equal(symlink(targets[i], path), 0);
+                assert_int_equal(store_open(directory, &s, &e), -1);
+                assert_int_equal(e.code, ERROR_STATE_UNUSABLE);
+                assert_non_null(strstr(e.message, "symbolic link"));
+                assert_int_equal(unlink(path), 0);
+        }
+}
+
+static void
 a_directory_that_others_may_change_is_refused(void **state)
 {
         struct store *s = NULL;
@@ -533,7 +552,8 @@ main(void)
         const struct CMUnitTest tests[] = {
                 HELD(rows_come_back_in_order_after_closing), HELD(a_name_or_key_stands_for_one_of_an_owner), HELD(what_was_not_committed_never_was),
                 HELD(what_was_committed_survives_a_kill), HELD(what_was_noted_survives_a_kill_and_later_changes_are_synced), HELD(a_second_keeper_is_told_who_holds_it), HELD(a_later_schema_is_refused_and_left_alone),
-                HELD(what_is_no_database_is_refused), HELD(a_directory_that_others_may_change_is_refused), HELD(a_key_has_one_effect_and_goes_with_its_sandbox),
+                HELD(what_is_no_database_is_refused), HELD(a_link_is_no_database),
+                HELD(a_directory_that_others_may_change_is_refused), HELD(a_key_has_one_effect_and_goes_with_its_sandbox),
                 HELD(keys_have_a_bound_and_the_newest_stay), HELD(the_key_of_one_that_ended_is_remembered), HELD(the_first_schema_is_brought_up_and_loses_nothing),
                 HELD(a_changed_column_damages_its_row_alone), HELD(a_damaged_task_or_token_is_none), HELD(a_token_is_found_by_its_hash_alone), HELD(tasks_are_put_once_and_go_with_their_sandbox),
         };
