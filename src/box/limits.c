@@ -14,7 +14,7 @@
 #include "box/state.h"
 #include "event/outcome.h"
 
-enum { FLOOR_LOOK_MS = 250, CPU_LOOK_MIN_MS = 2, TEXT_ROOM = 512 };
+enum { FLOOR_LOOK_MS = 250, OVERDUE_LOOK_MS = 100, CPU_LOOK_MIN_MS = 2, TEXT_ROOM = 512 };
 
 static uint64_t
 earlier(uint64_t a, uint64_t b)
@@ -71,7 +71,18 @@ look(struct loop_timer *t)
                 (void)loop_timer_set(x->box->loop, t, earlier(earlier(x->deadline_ms, span_ends(x)), cpu), look);
 }
 
-/* Pid 1 was asked, and the kernel; one of them did not answer. What it has said already counts. */
+static void look_at_overdue(struct loop_timer *t);
+
+static void
+look_again(struct exec *x)
+{
+        (void)loop_timer_set(x->box->loop, &x->timer, earlier(x->overdue_ms, after(loop_now_ms(), OVERDUE_LOOK_MS)), look_at_overdue);
+}
+
+/*
+ * Pid 1 was asked, and the kernel. What pid 1 has said already counts. A dead command that another one traces is kept from it by the kernel, until the tracer has waited
+ * for it: when nothing lives in the group, it has ended. Else one of them does not answer, and has a while for it.
+ */
 static void
 look_at_overdue(struct loop_timer *t)
 {
@@ -81,8 +92,14 @@ look_at_overdue(struct loop_timer *t)
 
         box_hear_guest(b);
         x = exec_find(b, number);
-        if (x && !x->is_over)
+        if (!x || x->is_over)
+                return;
+        if (x->state == BOX_EXEC_RUNNING && x->group && groups_is_empty(&b->groups, x->group))
+                exec_lost(x, x->word);
+        else if (loop_now_ms() >= x->overdue_ms)
                 box_end(b, BOX_GONE_STUCK);
+        else
+                look_again(x);
 }
 
 void
@@ -91,7 +108,8 @@ limits_overdue(struct exec *x)
         if (x->is_over || x->is_overdue)
                 return;
         x->is_overdue = 1;
-        (void)loop_timer_set(x->box->loop, &x->timer, after(loop_now_ms(), x->box->overdue_ms), look_at_overdue);
+        x->overdue_ms = after(loop_now_ms(), x->box->overdue_ms);
+        look_again(x);
 }
 
 void

@@ -84,6 +84,7 @@ struct exec {
         char key[BOX_KEY_LEN], task[BOX_KEY_LEN], command[128];
         uint64_t begun_ms, started_ms, deadline_ms, timeout_ms, frozen_before_ms, cpu_ms, budget;
         uint64_t oom_kills_before, oom_own;    /* counted at its begin; of its own processes for certain */
+        uint64_t overdue_ms;           /* it was killed: the moment at which its end is not waited for any more */
         struct loop_timer timer;
         struct output out[2];
         struct input in;

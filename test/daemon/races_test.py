@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import box_wire
 from box_rig import DEEP, PATIENCE, Inventory, Workspace, end, manifest, need_programs, own_place, report, until
 from daemon_rig import Daemon, groups_of, processes_of
-from keeper_rig import Caller, Refused
+from keeper_rig import Ends, Refused, caller_of
 from wire import C_STDIN, C_STDIN_END
 
 SEED = os.environ.get("CARREL_TEST_SEED") or "20261123"
@@ -139,13 +139,8 @@ class Wire:
     def __init__(self, d):
         self.d = d
 
-    def caller(self):
-        s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        s.connect(os.path.join(self.d.state, "keeper.sock"))
-        return Caller(s)
-
     def call(self, step, op, **fields):
-        c = self.caller()
+        c = caller_of(self.d.state)
         serial = c.send(op, **fields)
         step.events["sent"].set()
         try:
@@ -252,35 +247,6 @@ class Meeting:
         wrong = ["%s: %r" % (self, step) for step in steps if self.wrong(step)]
         self.d.call("DELETE", self.path)
         return wrong, [s.exec for s in steps if s.exec and s.name in ("exec", "background")] + ([self.target] if self.state != "new" else [])
-
-
-class Ends:
-    """Every end of a command that the daemon tells."""
-
-    def __init__(self, d):
-        self.count, self.d = collections.Counter(), d
-        self.caller = Wire(d).caller()
-        self.caller.sock.settimeout(None)
-        self.caller.send("watch")
-        threading.Thread(target=self.follow, daemon=True).start()
-
-    def follow(self):
-        try:
-            while True:
-                self.caller.read()
-                for _, e in self.caller.events:
-                    if e.get("event") == "exec-ended":
-                        self.count[e["id"], e["exec"]] += 1
-                self.caller.events.clear()
-        except (EOFError, OSError):
-            return
-
-    def wrong(self, begun):
-        try:
-            until("every command's end is told", lambda: all(self.count[one] > 0 for one in begun))
-        except AssertionError:
-            pass
-        return ["%s exec %d: its end was told %d times" % (*one, self.count[one]) for one in begun if self.count[one] != 1]
 
 
 def chosen(dice):

@@ -2,8 +2,9 @@
 # slow: 30 s: attacks last, and with --all two generators of half a minute each
 """pid1_test - nobody inside keeps pid 1 from its work: every command ends once, at its limit at the latest, and others go on.
 
-Rows of the threat list: C17 to C20. The payload has the user id of its own commands, and of pid 1's helpers until those execute: it can stop, continue and
-kill them, and hold up what they open. CARREL_TEST_DEEP=1 lets the generator go on for a minute; CARREL_TEST_SEED is a number, or `random` for another one.
+Rows of the threat list: C17 to C20 and C24. The payload has the user id of its own commands, and of pid 1's helpers until those execute: it can stop, continue and
+kill them, and hold up what they open. CARREL_TEST_DEEP=1 lets the generator go on for a minute, CARREL_TEST_SECONDS=N for N seconds with groups and N without;
+CARREL_TEST_SEED is a number, or `random` for another one.
 """
 import fcntl
 import os
@@ -16,11 +17,13 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import DEEP, LAYERS, SLOW, Workspace, end, has_layers, manifest, need_programs, report, until
 from daemon_rig import Daemon
+from keeper_rig import Ends
 
 MANIFEST = manifest("timeout_ms: 60000, memory_mb: 512", "limits: {pids: 300, open_files: 256}")
 SEED = os.environ.get("CARREL_TEST_SEED") or "20261122"
 SEED = random.randrange(1 << 32) if SEED == "random" else int(SEED)
 FILES_S = 10           # seconds for a file operation; its own limit is 600, and commands of its sandbox can hold it up as long (SECURITY.md, Known limits)
+SECONDS = int(os.environ.get("CARREL_TEST_SECONDS") or 30)     # of the generator, with and without groups
 STOP = ["perl", "-e", "for (;;) { kill 'STOP', -1; select undef, undef, undef, 0.0002 }"]
 
 
@@ -28,7 +31,7 @@ class Box:
     """A living sandbox of this daemon, on a workspace of its own."""
 
     def __init__(self, d, workspace):
-        self.d, self.workspace = d, workspace
+        self.d, self.workspace, self.ends = d, workspace, Ends(d)
         self.id = d.create(manifest=MANIFEST, workspace=workspace.path, start=True)
         self.path = "/v1/sandboxes/" + self.id
 
@@ -195,23 +198,48 @@ LOOPS = {
                           "syscall 141, 2, 0, 19; select undef, undef, undef, 0.01 }",
     "signals of descriptors": "use Fcntl; pipe my $r, my $w; my $o = pack 'l', 1; fcntl $r, 8, 1; for (;;) { for my $s (9, 19, 6) { fcntl $r, 10, $s; fcntl $r, F_SETFL, 020000 | O_NONBLOCK; "
                               "syswrite $w, 'x'; sysread $r, my $x, 1 } }",
+    "signals to pid 1": "for (;;) { for my $n (1 .. 64) { kill $n, 1; syscall 234, 1, 1, $n } }",
+    "trace": "for (;;) { for my $p (1 .. 80) { syscall 101, $_, $p, 0, 0 for 16, 0x4206 } select undef, undef, undef, 0.001 }",
+    "leases": "use Fcntl; for (;;) { for my $n (1 .. 40) { open my $f, '+>', \"/tmp/lease$n\" or next; fcntl $f, $_, 1 for 1024, 1026, 1038 } }",
+    "memory": "for (1 .. 3) { last unless fork } for (;;) { if (!(my $p = fork)) { exit if !defined $p; my @m; push @m, 'x' x (1 << 24) for 1 .. 1000; exit } wait }",
+    "memory of files": "for (;;) { for my $n (1 .. 400) { open my $f, '>', \"/tmp/m$n\" or last; syswrite $f, 'x' x (1 << 20) } unlink glob '/tmp/m*' }",
+    "pipes": "for (1 .. 20) { last unless fork } my @f; for (;;) { pipe my $r, my $w or do { @f = (); next }; fcntl $w, 1031, 1 << 20; fcntl $w, 4, 04000; "
+             "syswrite $w, 'x' x (1 << 20); push @f, $r, $w }",
+    "keys": "my $n = 0; for (;;) { my $k = 'k' . $n++ % 1000; my $t = 'user'; syscall 248, $t, $k, $k, 4, -3; syscall 249, $t, $k, 0, -3; syscall 250, $_, -3, 0, 0, 0 for 0, 1, 5, 7 }",
+    "sessions": "for (;;) { if (!fork) { syscall 112; setpgrp $_, $$ for 2 .. 80; if (!fork) { setpgrp 0, 0; select undef, undef, undef, 0.05 } exit } select undef, undef, undef, 0.002; "
+                "1 while waitpid(-1, 1) > 0 }",
+    "fifos": "use POSIX; mkfifo '/tmp/fifo', 0777; for (1 .. 60) { last unless my $p = fork; next if $p; 1 } for (;;) { open my $f, '<', '/tmp/fifo' }",
+    "vfork": "for (1 .. 40) { my $p = fork; if (defined $p && !$p) { my $v = syscall 58; sleep 1000 } } for (;;) { select undef, undef, undef, 0.01; kill 'STOP', $_ for 2 .. 80 }",
 }
-ENDINGS = {"exited", "signaled", "timed_out", "killed"}
+ENDINGS = {"exited", "signaled", "timed_out", "killed", "oom_killed"}
 REFUSALS = {"quota_exceeded", "sandbox_exec_failed", "invalid_argument"}
+
+
+def traced(box, where):
+    """C24: the kernel keeps a dead process from its parent as long as another traces it."""
+    job = box.begin(["perl", "-e", LOOPS["trace"]])
+    wrong = [repr(x) for x in together([lambda: box.exec(["sleep", "30"], timeout_ms=500)] * 4)
+             if isinstance(x, Exception) or x["outcome"] != "timed_out" or late(x, 500)]
+    box.kill(job)
+    if box.over(job)["outcome"] != "killed":
+        wrong.append("the tracer: %r" % box.look(job))
+    report("C24 a command that another one traces ends at its limit (%s)" % where, wrong + box.works())
 
 
 class Victims:
     """Commands and file operations of every kind, whose ends are asked for."""
 
     def __init__(self, box, dice):
-        self.box, self.dice, self.wrong, self.count, self.held_up = box, dice, [], 0, 0
+        self.box, self.dice, self.wrong, self.count, self.held_up, self.begun = box, dice, [], 0, 0, []
 
     def judge(self, what, a, limit_ms):
         self.count += 1
         if a.status >= 300:
             if a.code not in REFUSALS:
                 self.wrong.append("%s: %r" % (what, a))
-        elif a.json["state"] != "ended" or a.json["outcome"] not in ENDINGS or late(a.json, limit_ms):
+            return
+        self.begun.append(a.json["exec"])
+        if a.json["state"] != "ended" or a.json["outcome"] not in ENDINGS or late(a.json, limit_ms):
             self.wrong.append("%s: %r" % (what, a))
 
     def foreground(self, argv, limit_ms, **fields):
@@ -255,25 +283,29 @@ class Victims:
 def attacks(box, where):
     """C17 to C19 and all their kin, in orders of chance."""
     dice, began, rounds, wrong, count, held_up = random.Random("%d %s" % (SEED, where)), time.monotonic(), 0, [], 0, 0
-    while not wrong and (rounds < 4 or (DEEP and time.monotonic() < began + 30)):
+    while not wrong and (rounds < 4 or (DEEP and time.monotonic() < began + SECONDS)):
         names = dice.sample(sorted(LOOPS), dice.randrange(1, 4))
         begun = [box.d.call("POST", box.path + "/execs", {"argv": ["perl", "-e", LOOPS[n]], "background": True, "timeout_ms": 120000}) for n in names]
         wrong += [repr(a) for a in begun if a.status >= 300 and a.code not in REFUSALS]       # the first may leave no room for the second
         jobs = [a.json["exec"] for a in begun if a.status < 300]
         victims = Victims(box, dice)
         wrong += [repr(x) for x in together([victims.one() for _ in range(8)]) if isinstance(x, Exception)] + victims.wrong
-        for job in jobs:
-            box.kill(job)
-        for job in jobs:
-            box.over(job)
-        wrong += box.works()
+        try:
+            for job in jobs:
+                box.kill(job)
+            for job in jobs:
+                box.over(job)
+            wrong += box.works()
+        except AssertionError as e:
+            wrong.append(repr(e))
+        wrong += box.ends.wrong([(box.id, number) for number in jobs + victims.begun])
         rounds += 1
         count += victims.count
         held_up += victims.held_up
         if wrong:
             wrong.append("by %s, round %d of seed %d" % (names, rounds, SEED))
     print("# %s: %d calls in %d rounds, %d file operations held up" % (where, count, rounds, held_up))
-    report("C17 C18 C19 whatever a payload does to others, each command ends once and at its limit (%s)" % where, wrong)
+    report("C17 C18 C19 C24 whatever a payload does to others, each command ends once and at its limit (%s)" % where, wrong)
 
 
 def main():
@@ -285,7 +317,7 @@ def main():
     for where, env, program in places:
         with Daemon(env=env, program=program) as d, Workspace(text=MANIFEST) as w:
             os.chmod(w.folder, 0o755)
-            for part in (stop_storm, lease, stopped_parent, attacks, *([settings] if where == "groups" else [])):
+            for part in (stop_storm, lease, stopped_parent, traced, attacks, *([settings] if where == "groups" else [])):
                 if sys.argv[1:] and part.__name__ not in sys.argv[1:]:
                     continue
                 try:

@@ -3,6 +3,7 @@
 Use it as `with Keeper() as k: c = k.caller()`; leaving stops every sandbox. Tags and operations are read from the tables in src/api.
 """
 import array
+import collections
 import hashlib
 import os
 import shutil
@@ -12,6 +13,7 @@ import sqlite3
 import struct
 import subprocess
 import tempfile
+import threading
 
 import box_wire
 from box_rig import PATIENCE, until
@@ -107,6 +109,42 @@ class Caller:
         self.sock.close()
 
 
+def caller_of(state):
+    """A caller of the keeper of this state directory."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    sock.connect(os.path.join(state, "keeper.sock"))
+    return Caller(sock)
+
+
+class Ends:
+    """Counts each end of a command that a daemon tells, from now on."""
+
+    def __init__(self, d):
+        self.count = collections.Counter()
+        self.caller = caller_of(d.state)
+        self.caller.sock.settimeout(None)
+        self.caller.send("watch")
+        threading.Thread(target=self.follow, daemon=True).start()
+
+    def follow(self):
+        try:
+            while True:
+                self.caller.read()
+                for _, e in self.caller.events:
+                    if e.get("event") == "exec-ended":
+                        self.count[e["id"], e["exec"]] += 1
+                self.caller.events.clear()
+        except (EOFError, OSError):
+            return
+
+    def wrong(self, begun):
+        try:
+            until("every command's end is told", lambda: all(self.count[one] > 0 for one in begun))
+        except AssertionError:
+            pass
+        return ["%s exec %d: its end was told %d times" % (*one, self.count[one]) for one in begun if self.count[one] != 1]
+
+
 class Keeper:
     def __init__(self, *words, build=BUILD, is_held=False, env=None, spawner_build=None, spawner_env=None, clock=None):
         self.folder = tempfile.mkdtemp(prefix="carrel-keeper-")
@@ -161,9 +199,7 @@ class Keeper:
         return self
 
     def caller(self):
-        sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        sock.connect(os.path.join(self.state, "keeper.sock"))
-        return Caller(sock)
+        return caller_of(self.state)
 
     def door(self, **who):
         """The door's connection; one in the life of a keeper."""
