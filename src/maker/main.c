@@ -192,17 +192,34 @@ become_box(const struct host *h)
         return 0;
 }
 
-/* Borrowed ids may not write root's group, and the kernel asks them: one capability is taken up again for the clone. */
+/* Borrowed ids may not write root's group, and the kernel asks them: one capability is taken up again for the clone. All of them where the ids stay borrowed. */
 static void
-take_up_override(void)
+take_up(unsigned mask)
 {
         struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
         struct __user_cap_data_struct data[2];
 
         if (syscall(SYS_capget, &head, data) < 0)
                 return;                        /* then the clone fails, and says so */
-        data[0].effective |= data[0].permitted & 1u << CAP_DAC_OVERRIDE;
+        data[0].effective |= data[0].permitted & mask;
+        data[1].effective |= mask == ~0u ? data[1].permitted : 0;
         (void)syscall(SYS_capset, &head, data);
+}
+
+/* Back to our own ids. Where the kernel has no memory for that there is no box, and what was made is undone with root's capabilities instead. */
+static long
+become_root(long pid)
+{
+        int result = syscall(SYS_setresuid, -1, 0, -1) < 0 || syscall(SYS_setresgid, -1, 0, -1) < 0 ? -errno : 0;
+
+        if (result == 0)
+                return pid;
+        take_up(~0u);
+        if (pid > 0) {
+                (void)kill((pid_t)pid, SIGKILL);
+                (void)waitpid((pid_t)pid, NULL, 0);
+        }
+        return pid < 0 ? pid : result;
 }
 
 static long
@@ -213,12 +230,10 @@ spawn_as_box(const struct host *h)
 
         if (result == 0) {
                 if (h->unified >= 0)
-                        take_up_override();
+                        take_up(1u << CAP_DAC_OVERRIDE);
                 pid = clone_into_group(h, h->namespaces);
         }
-        if (pid != 0 && (syscall(SYS_setresuid, -1, 0, -1) < 0 || syscall(SYS_setresgid, -1, 0, -1) < 0))
-                _exit(EXIT_BROKEN);
-        return pid;
+        return pid == 0 ? 0 : become_root(pid);
 }
 
 static pid_t

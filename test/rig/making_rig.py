@@ -34,7 +34,7 @@ class Held:
         self.log = os.path.join(folder, "held")
         with open(self.log, "wb"):
             pass
-        self.words = ["strace", "-f", "-q", "-o", self.log, "-e", "trace=" + call, "-e", "inject=%s:error=%s:when=%d" % (call, error, number)]
+        self.words = ["strace", "-f", "-q", "-o", self.log, "-e", "trace=" + call, "-e", "inject=%s:error=%s:when=%s" % (call, error, number)]
         self.child = None
         if pid:
             self.child = subprocess.Popen([*self.words, "-p", str(pid)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
