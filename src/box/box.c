@@ -406,7 +406,7 @@ begin(struct box *b, const struct box_start *start)
         b->has_guest = b->has_maker = 1;
         b->oom_counter = b->cpu_counter = -1;
         b->groups = (struct groups){ .root = -1, .work = -1, .events = -1 };
-        b->deadline.due_ms = b->floor.due_ms = b->late.due_ms = b->deaf.due_ms = b->ahead.timer.due_ms = LOOP_NEVER;
+        b->deadline.due_ms = b->floor.due_ms = b->late.due_ms = b->hush.due_ms = b->deaf.due_ms = b->ahead.timer.due_ms = LOOP_NEVER;
         b->listening = start->listener;
         b->spare_idle_ms = start->spare_idle_ms;
         b->overdue_ms = start->overdue_ms;

@@ -14,7 +14,7 @@
 #include "box/state.h"
 #include "event/outcome.h"
 
-enum { FLOOR_LOOK_MS = 250, OVERDUE_LOOK_MS = 100, CPU_LOOK_MIN_MS = 2, TEXT_ROOM = 512 };
+enum { FLOOR_LOOK_MS = 250, OVERDUE_LOOK_MS = 100, HUSH_MS = 50 /* of each OVERDUE_LOOK_MS */, CPU_LOOK_MIN_MS = 2, TEXT_ROOM = 512 };
 
 static uint64_t
 earlier(uint64_t a, uint64_t b)
@@ -74,6 +74,25 @@ look(struct loop_timer *t)
 static void look_at_overdue(struct loop_timer *t);
 
 static void
+go_on(struct loop_timer *t)
+{
+        struct box *b = box_holder(t, struct box, hush);
+
+        if (!b->is_freezing)
+                (void)groups_freeze(&b->groups, 0);
+}
+
+/* Whoever computes in hundreds of processes may leave pid 1 no processor to serve us with: all of them stand still for a moment. */
+static void
+hush(struct box *b)
+{
+        if (b->hush.index != 0 || b->is_freezing || !b->groups.can_freeze || b->state != BOX_RUNNING || loop_timer_set(b->loop, &b->hush, loop_now_ms() + HUSH_MS, go_on) < 0)
+                return;
+        if (groups_freeze(&b->groups, 1) < 0)
+                loop_timer_remove(&b->hush);
+}
+
+static void
 look_again(struct exec *x)
 {
         (void)loop_timer_set(x->box->loop, &x->timer, earlier(x->overdue_ms, after(loop_now_ms(), OVERDUE_LOOK_MS)), look_at_overdue);
@@ -94,12 +113,16 @@ look_at_overdue(struct loop_timer *t)
         x = exec_find(b, number);
         if (!x || x->is_over)
                 return;
-        if (x->state == BOX_EXEC_RUNNING && x->group && groups_is_empty(&b->groups, x->group))
+        if (x->state == BOX_EXEC_RUNNING && x->group && groups_is_empty(&b->groups, x->group)) {
                 exec_lost(x, x->word);
-        else if (loop_now_ms() >= x->overdue_ms)
+                return;
+        }
+        if (loop_now_ms() >= x->overdue_ms) {
                 box_end(b, BOX_GONE_STUCK);
-        else
-                look_again(x);
+                return;
+        }
+        hush(b);
+        look_again(x);
 }
 
 void

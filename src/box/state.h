@@ -145,7 +145,7 @@ struct box {
         struct groups groups;
         struct journal journal;
         struct wire_box_gone gone;
-        struct loop_timer deadline, floor, late, deaf;
+        struct loop_timer deadline, floor, late, deaf, hush;
         struct ahead ahead;
         uint64_t spare_idle_ms;        /* a spare waits so long after the last exec; 0: there is never one */
         uint64_t overdue_ms;           /* an exec that was killed may take so long to end */
