@@ -20,7 +20,7 @@ void terminal_size(int fd, uint16_t *ret_rows, uint16_t *ret_columns);
 /* Keys go through untouched from here on. Nothing happens where fd is no terminal. */
 void terminal_raw(struct terminal_mode *mode, int fd);
 
-/* As it was before. Accepts a mode that was only zeroed. */
+/* As it was before, and what was typed or answered meanwhile is discarded. Takes 50 ms. Accepts a mode that was only zeroed. */
 void terminal_restore(struct terminal_mode *mode);
 
 #endif

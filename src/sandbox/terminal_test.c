@@ -1,0 +1,74 @@
+/*
+ * sandbox/terminal_test.c - a terminal is given back as it was, with nothing to read that was answered meanwhile (A34).
+ */
+#include "sandbox/terminal.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/unit.h"
+
+static const char answer[] = "\033]lcat /etc/passwd\033\\\n";
+
+static int
+open_pair(int ret[2])
+{
+        const char *name;
+
+        ret[0] = posix_openpt(O_RDWR | O_NOCTTY);
+        name = ret[0] >= 0 && grantpt(ret[0]) == 0 && unlockpt(ret[0]) == 0 ? ptsname(ret[0]) : NULL;
+        ret[1] = name ? open(name, O_RDWR | O_NOCTTY) : -1;
+        return ret[1] < 0 ? -1 : 0;
+}
+
+/* 0: it is as it was, and empty; else which of these does not hold. */
+static int
+show_and_restore(const int pair[2], int is_own)
+{
+        struct terminal_mode mode = { .is_raw = false };
+        struct termios before, after;
+        int waiting = -1;
+
+        if (is_own && (setsid() < 0 || ioctl(pair[1], TIOCSCTTY, 0) < 0))
+                return 1;
+        if (tcgetattr(pair[1], &before) < 0)
+                return 2;
+        terminal_raw(&mode, pair[1]);
+        if (!mode.is_raw || write(pair[0], answer, sizeof answer - 1) != sizeof answer - 1)
+                return 3;
+        terminal_restore(&mode);
+        if (tcgetattr(pair[1], &after) < 0 || before.c_lflag != after.c_lflag || before.c_iflag != after.c_iflag)
+                return 4;
+        return ioctl(pair[1], FIONREAD, &waiting) < 0 || waiting != 0 ? 5 : 0;
+}
+
+static void
+an_answer_is_not_left_to_be_read(void **state)
+{
+        (void)state;
+        for (int is_own = 0; is_own < 2; is_own++) {
+                int pair[2], status = -1;
+                pid_t pid;
+
+                assert_int_equal(open_pair(pair), 0);
+                pid = fork();
+                if (pid == 0)
+                        _exit(show_and_restore(pair, is_own));
+                assert_int_equal(waitpid(pid, &status, 0), pid);
+                assert_int_equal(status, 0);
+                (void)close(pair[0]);
+                (void)close(pair[1]);
+        }
+}
+
+int
+main(void)
+{
+        const struct CMUnitTest tests[] = { cmocka_unit_test(an_answer_is_not_left_to_be_read) };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
