@@ -4,21 +4,31 @@
  * Room: guest (program). Touches: names of the box, fd.
  * Theory: one descriptor is open, however deep the tree: down by name without following, up by "..", and who is up there must be who
  * was there on the way down. A directory that was emptied is looked at again, so nothing has to be remembered but that.
+ * Each call costs what its directory is deep, because Landlock looks at every parent: what lies deeper than a bound is first moved to the top of the tree, where
+ * that can be done. Somebody inside may make names as fast as they are removed: the looks are counted.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "guest/files_parts.h"
 #include "guest/way.h"
 
-enum { DEPTH_MAX = 16384, LIST_LEN = 32 * 1024 };
+enum { DEPTH_MAX = 16384, SHALLOW = 64, LIST_LEN = 32 * 1024 };
+enum { LOOKS_AGAIN = 64 /* at one directory that was empty a moment ago */, LOOKS_MAX = 4 << 20 /* in all; a directory takes two, and one for each below it */ };
+
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE 1
+#endif
 
 struct here { dev_t device; ino_t inode; };
 
 /* Touched as deep as a tree goes. */
 static struct here above[DEPTH_MAX];
+static unsigned looks, moved;          /* of this removal */
 static _Alignas(8) char list[LIST_LEN];
 
 /* Moves *fd to another directory; tells which it is. */
@@ -55,10 +65,12 @@ remove_name(int dir, const char *name)
 static int
 clear(int dir, const char **ret)
 {
-        for (;;) {
+        for (unsigned again = 0;; again++) {
                 long len, at = 0;
                 unsigned removed = 0;
 
+                if (again > LOOKS_AGAIN || ++looks > LOOKS_MAX)
+                        return EBUSY;
                 if (lseek(dir, 0, SEEK_SET) < 0)
                         return errno;
                 while ((len = files_dirents(dir, list, sizeof list)) > 0)
@@ -108,15 +120,32 @@ go_up(int *fd, unsigned *depth, struct here *here)
         return sys;
 }
 
+/* To the top of the tree, under a name that nobody has. It stays where it lies on another mount, or may not be moved: then it is gone down to. */
 static int
-remove_below(int *fd, struct here *here)
+move_up(int dir, const char *name, int top)
+{
+        char to[32];
+        int result;
+
+        do {
+                (void)snprintf(to, sizeof to, ".removed-%u", moved++);
+                result = (int)syscall(SYS_renameat2, dir, name, top, to, RENAME_NOREPLACE);
+        } while (result < 0 && errno == EEXIST && moved < LOOKS_MAX);
+        return result == 0;
+}
+
+static int
+remove_below(int *fd, struct here *here, int top)
 {
         unsigned depth = 0;
 
+        looks = moved = 0;
         for (;;) {
                 const char *name = "";
                 int sys = clear(*fd, &name);
 
+                if (sys == ENOTEMPTY && depth >= SHALLOW && move_up(*fd, name, top))
+                        continue;
                 if (sys == ENOTEMPTY)
                         sys = go_down(fd, name, &depth, here);
                 else if (sys == 0 && depth == 0)
@@ -132,14 +161,18 @@ static int
 empty(const struct way *w)
 {
         struct here here;
-        int fd = openat(w->dir, ".", O_PATH | O_CLOEXEC);
+        int fd = openat(w->dir, ".", O_PATH | O_CLOEXEC), top = -1;
         int sys;
 
         if (fd < 0)
                 return errno;
         sys = move_to(&fd, w->name, &here);
+        if (sys == 0 && (top = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0)
+                sys = errno;
         if (sys == 0)
-                sys = remove_below(&fd, &here);
+                sys = remove_below(&fd, &here, top);
+        if (top >= 0)
+                (void)close(top);
         (void)close(fd);
         if (sys == 0 && unlinkat(w->dir, w->name, AT_REMOVEDIR) < 0)
                 sys = errno;

@@ -9,17 +9,20 @@ import http.client
 import os
 import secrets
 import socket
+import subprocess
 import sys
 import threading
 import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import end, report
-from daemon_rig import Daemon, until
+from box_rig import Workspace, end, manifest, report, until
+from daemon_rig import Daemon
 
 TOKEN = secrets.token_hex(16)
 MOUNTED = ("---\nschema: sandbox/v1\nid: '@test/cut'\nversion: 1.0.0\nprovider: local\nconfig: {}\n"
            "mounts: [{source: workspace, at: /w, mode: read-write}]\nlimits: {timeout_ms: 60000}\n---\nwords\n")
+BLOCK = manifest("timeout_ms: 600000")
+DEEP_LEVELS = 17000     # src/guest/remove.c remembers 16384
 
 
 def files(box, path, **more):
@@ -217,6 +220,41 @@ def cut_uploads(d, workspace):
     report("an upload that is cut off leaves nothing in a workspace", wrong)
 
 
+def deep_trees(d):
+    """B24: a tree that is deeper than what the remover remembers of the way up, with files beside each directory."""
+    wrong = []
+    with Workspace(text=BLOCK) as w:
+        os.chmod(w.folder, 0o755)
+        os.chmod(w.path, 0o777)
+        at = os.open(w.path, os.O_RDONLY | os.O_DIRECTORY)
+        for depth in range(DEEP_LEVELS):
+            os.mkdir("deep", dir_fd=at)
+            os.chmod("deep", 0o777, dir_fd=at)
+            below = os.open("deep", os.O_RDONLY | os.O_DIRECTORY, dir_fd=at)
+            os.close(at)
+            at = below
+            if depth % 1000 == 0:
+                os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=at))
+                os.symlink("..", "link", dir_fd=at)
+        os.close(at)
+        box = d.create(workspace=w.path, manifest=BLOCK, start=True)
+        a = d.call("DELETE", files(box, "/workspace/deep", recursive="true"), timeout=600)
+        if a.status >= 300 or os.path.lexists(os.path.join(w.path, "deep")):
+            wrong.append("%d levels: %r" % (DEEP_LEVELS, a))
+            subprocess.run(["rm", "-rf", os.path.join(w.path, "deep")], check=False)
+        d.call("DELETE", "/v1/sandboxes/" + box)
+    report("B24 a tree of %d levels is removed" % DEEP_LEVELS, wrong)
+
+
+def makers(d, box):
+    """B25: somebody makes names in a directory as fast as they are removed: that ends after a count of looks, with a code."""
+    job = d.exec(box, ["perl", "-e", "mkdir '/home/agent/busy'; for (;;) { for my $n (1 .. 200) { open my $f, '>', \"/home/agent/busy/$n\" or mkdir '/home/agent/busy' } }"], background=True)
+    until("it makes names", lambda: d.call("GET", "/v1/sandboxes/%s/files/stat?path=/home/agent/busy/200" % box).status == 200)
+    a = d.call("DELETE", files(box, "/home/agent/busy", recursive="true"), timeout=600)
+    d.call("DELETE", "/v1/sandboxes/%s/execs/%d" % (box, job["exec"]))
+    report("B25 removing where names are made all the time ends, removed or refused as busy", [] if a.status < 300 or a.code in ("file_busy", "directory_not_empty") else [repr(a)])
+
+
 def main():
     with Daemon() as d:
         outside = os.path.join(d.folder, "canary")
@@ -237,6 +275,8 @@ def main():
         odd_names(d, box)
         read_only(d, os.path.join(d.folder, "ws"))
         cut_uploads(d, os.path.join(d.folder, "cut"))
+        deep_trees(d)
+        makers(d, box)
         after = os.stat(canary)
         same = (before.st_ino, before.st_mtime_ns, before.st_size) == (after.st_ino, after.st_mtime_ns, after.st_size) and os.listdir(outside) == ["token"]
         report("the canary is as it was", [] if same else ["it changed: %r" % os.listdir(outside)])

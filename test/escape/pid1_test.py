@@ -7,6 +7,7 @@ kill them, and hold up what they open. CARREL_TEST_DEEP=1 lets the generator go 
 CARREL_TEST_SEED is a number, or `random` for another one.
 """
 import fcntl
+import http.client
 import os
 import random
 import signal
@@ -263,7 +264,7 @@ class Victims:
         self.count += 1
         try:
             a = self.box.d.call("GET", self.box.path + "/files?path=/etc/hostname", timeout=FILES_S)
-        except TimeoutError:
+        except (TimeoutError, http.client.IncompleteRead):     # it is stopped, or was killed between its head and its bytes
             self.held_up += 1
             return
         if a.status >= 500 and a.code == "internal_error":
