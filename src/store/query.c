@@ -47,6 +47,22 @@ static const char *const texts[QUERY_MAX] = {
 };
 
 int
+query_damaged(const char *what, struct error *e)
+{
+        (void)fail(e, ERROR_STATE_UNUSABLE, "the state database is damaged: %.300s", what);
+        error_hint(e, "Put back a copy of state.db, or begin without it: move state.db and state.db-wal out of the state directory. Sandboxes and tokens in it are then lost.");
+        return -1;
+}
+
+int
+query_unwritable(const char *what, struct error *e)
+{
+        (void)fail(e, ERROR_STATE_UNUSABLE, "the state database cannot be read and written: %.300s", what);
+        error_hint(e, "state.db and state.db-wal in the state directory must be files of the daemon's user, who may write them, on a disk that works.");
+        return -1;
+}
+
+int
 query_fail(struct store *s, struct error *e)
 {
         int code = sqlite3_extended_errcode(s->db), sys = sqlite3_system_errno(s->db);
@@ -58,11 +74,11 @@ query_fail(struct store *s, struct error *e)
         if ((code & 0xff) == SQLITE_CONSTRAINT)
                 return fail(e, ERROR_EXISTS, "there is one of that name already");
         if ((code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB)
-                return fail(e, ERROR_STATE_UNUSABLE, "the state database is damaged: %s", sqlite3_errmsg(s->db));
-        if ((code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_PERM || (code & 0xff) == SQLITE_READONLY)
-                return fail(e, ERROR_STATE_UNUSABLE, "the state database cannot be used: %s", sqlite3_errmsg(s->db));
+                return query_damaged(sqlite3_errmsg(s->db), e);
         if ((code & 0xff) == SQLITE_NOMEM)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the state database");
+        if ((code & 0xff) == SQLITE_READONLY || (code & 0xff) == SQLITE_PERM || (code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_IOERR)
+                return query_unwritable(sys != 0 ? strerror(sys) : sqlite3_errmsg(s->db), e);
         return fail(e, ERROR_INTERNAL, "the state database says: %s", sqlite3_errmsg(s->db));
 }
 

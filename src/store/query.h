@@ -42,6 +42,12 @@ int query_teach_sum(struct store *s, struct error *e);
 /* Are commits from here on not synced? Where that cannot be set back, query_run() tries again before it writes anything. */
 int query_set_lax(struct store *s, bool is_lax, struct error *e);
 
+/* The database is damaged, as `what` says: ERROR_STATE_UNUSABLE with what helps. Always -1. */
+int query_damaged(const char *what, struct error *e);
+
+/* The same for one that this user may not read or write. */
+int query_unwritable(const char *what, struct error *e);
+
 /* What the database said last, as an error; a failed sync is remembered. Always -1. */
 int query_fail(struct store *s, struct error *e);
 

@@ -194,6 +194,25 @@ open_database(struct store *s, const char *directory, struct error *e)
                            "PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON; PRAGMA cache_size = -1024; PRAGMA journal_size_limit = 4194304", e);
 }
 
+/* A damaged page is met at the start, and not by a caller whose create happens to touch it. SQLite opens read-only what it may not write. */
+static int
+check_whole(struct store *s, struct error *e)
+{
+        sqlite3_stmt *statement = NULL;
+        int result = -1;
+
+        if (sqlite3_db_readonly(s->db, "main") == 1)
+                return query_unwritable("it may be read and not written", e);
+        if (sqlite3_prepare_v2(s->db, "PRAGMA quick_check(1)", -1, &statement, NULL) != SQLITE_OK || sqlite3_step(statement) != SQLITE_ROW)
+                (void)query_fail(s, e);
+        else if (strcmp((const char *)sqlite3_column_text(statement, 0), "ok") != 0)
+                (void)query_damaged((const char *)sqlite3_column_text(statement, 0), e);
+        else
+                result = 0;
+        (void)sqlite3_finalize(statement);
+        return result;
+}
+
 int
 store_open(const char *directory, struct store **ret, struct error *e)
 {
@@ -205,7 +224,7 @@ store_open(const char *directory, struct store **ret, struct error *e)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the state");
         s->lock = -1;
         mask = umask(077);
-        result = make_directory(directory, e) < 0 || take_lock(directory, &s->lock, e) < 0 || open_database(s, directory, e) < 0 || migrate(s, e) < 0 || !query_bind(s, QUERY_ROLLBACK, e, "") ? -1 : 0;
+        result = make_directory(directory, e) < 0 || take_lock(directory, &s->lock, e) < 0 || open_database(s, directory, e) < 0 || migrate(s, e) < 0 || check_whole(s, e) < 0 || !query_bind(s, QUERY_ROLLBACK, e, "") ? -1 : 0;
         (void)umask(mask);
         if (result < 0) {
                 store_close(s);

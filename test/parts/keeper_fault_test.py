@@ -219,7 +219,7 @@ def broken():
                 after = [i["id"] for i in c.call("list")["items"]]
                 return [a + " was acked and is gone" for a in acked if a not in after]
             attempt("fsync fails at its %d. call: nothing is acked that is not kept, and a new start recovers (Z09, N9)" % number, no_ack)
-    report("a failed sync was seen as one", [] if refusals and set(refusals) <= {"storage_full", "internal_error"} else [refusals])
+    report("a failed sync was seen as one", [] if refusals and set(refusals) <= {"storage_full", "state_unusable"} else [refusals])
 
 
 def starved():

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""A state database that lost a part, or cannot be written: the daemon goes on whole, or refuses to start and says what helps. TAP.
+
+It never starts and then fails every create (as it did where state.db could be read and not written).
+"""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import ALWAYS, CARREL, ROOT, check, end, need_programs, report, until
+from daemon_rig import Daemon
+
+LOG, DATABASE = "state.db-wal", "state.db"
+
+
+def cut(name, keep):
+    def damage(state):
+        path = os.path.join(state, name)
+        size = os.path.getsize(path)
+        os.truncate(path, int(size * keep) if keep >= 0 else size + keep)
+    return damage
+
+
+def garble(state):
+    with open(os.path.join(state, DATABASE), "r+b") as f:
+        f.seek(4096)
+        f.write(b"\xff" * 4096)
+
+
+def closed(*names):
+    return lambda state: [os.chmod(os.path.join(state, name), 0o400) for name in names if os.path.exists(os.path.join(state, name))]
+
+
+# What is done to the state; whether the daemon was killed (and left its log) or stopped (and has none); what it may do then.
+ROWS = ((cut(LOG, 0), "kill", "goes on"), (cut(LOG, 0.3), "kill", "goes on"), (cut(LOG, 0.7), "kill", "goes on"), (cut(LOG, -100), "kill", "goes on"),
+        (cut(DATABASE, 0.5), "stop", "refuses"), (cut(DATABASE, -4096), "stop", "refuses"), (garble, "stop", "refuses"), (closed(DATABASE), "stop", "either"), (closed(DATABASE, LOG), "kill", "either"))
+
+
+def try_one(at, damage, how, expected):
+    with tempfile.TemporaryDirectory(prefix="carrel-damaged-") as folder:
+        state = os.path.join(folder, "state")
+        d = Daemon(state=state)
+        try:
+            d.start()
+            for i in range(4):
+                d.create(name="n%d" % i)
+            parts = d.children()
+            d.stop(signal.SIGKILL if how == "kill" else signal.SIGTERM)
+            until("its processes have gone", lambda: not any(os.path.exists("/proc/%d" % pid) for pid in parts.values()))
+            damage(state)
+            r = subprocess.Popen([CARREL, "serve", "--state", state], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=open(d.log, "wb"))
+            d.child = r
+            until("it serves, or has ended", lambda: r.poll() is not None or d.is_up())
+            wrong, text = [], d.log_text()
+            if r.poll() is not None:
+                hint = "Put back a copy of state.db" if expected == "refuses" else "must be files of the daemon's user, who may write them"
+                if expected == "goes on" or r.returncode != 125 or "state_unusable" not in text or hint not in text:
+                    wrong = [r.returncode, text]
+            else:
+                made = d.call("POST", "/v1/sandboxes", {"name": "after"})
+                ran = d.call("POST", "/v1/sandboxes/after/execs", {"argv": ["true"]})
+                if expected == "refuses" or made.status != 201 or ran.status != 200:
+                    wrong = [made, ran, text]
+                d.end()
+            report("state %d, after a %s: the daemon %s" % (at, how, {"either": "goes on or refuses"}.get(expected, expected)), wrong)
+        finally:
+            d.stop(signal.SIGKILL)
+            shutil.rmtree(d.folder, ignore_errors=True)
+
+
+def as_user():
+    """The same as an ordinary user, who cannot write a file that is closed to him."""
+    with tempfile.TemporaryDirectory(prefix="carrel-damaged-user-") as folder:
+        os.chmod(folder, 0o755)
+        program = os.path.join(folder, "carrel")
+        shutil.copy(CARREL, program)
+        home = os.path.join(folder, "home")
+        os.mkdir(home)
+        os.chown(home, 4711, 4711)
+        shutil.copytree(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), os.path.join(folder, "test"))
+        done = subprocess.run(["setpriv", "--reuid=4711", "--regid=4711", "--clear-groups", sys.executable, os.path.join(folder, "test/daemon/damaged_state_test.py")],
+                              env={"HOME": home, "PATH": "/usr/local/bin:/usr/bin:/bin", "CARREL": program, "TMPDIR": home, "XDG_RUNTIME_DIR": home}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=ALWAYS, check=False)
+        text = done.stdout.decode()
+        check("all of it as an ordinary user", done.returncode == 0 and "1..%d" % len(ROWS) in text, text)
+
+
+if __name__ == "__main__":
+    need_programs()
+    for i, row in enumerate(ROWS):
+        try_one(i, *row)
+    if ROOT:
+        as_user()
+    end()
