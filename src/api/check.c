@@ -23,17 +23,28 @@ find_param(const struct operation *o, uint16_t tag)
         return NULL;
 }
 
+int
+api_number_wrong(const struct api_param *p, const char *reason, const char *given, struct error *e)
+{
+        const char *name = api_field(p->tag)->name;
+
+        return fail_at(e, ERROR_INVALID_ARGUMENT, name, reason, "%s must be a whole number, %" PRIu64 " to %" PRIu64 ", not %.40s", name, p->min, p->max, given);
+}
+
 static int
 check_bounds(const struct api_field *f, const struct api_param *p, const struct record_entry *entry, struct error *e)
 {
         uint64_t value = f->type == FIELD_TYPE_UINT ? *(const uint64_t *)entry->value
                          : f->type == FIELD_TYPE_INT ? (uint64_t)*(const int64_t *)entry->value
                          : f->type == FIELD_TYPE_TEXT || f->type == FIELD_TYPE_JSON ? entry->len - 1 : entry->len;
-        const char *unit = f->type == FIELD_TYPE_UINT || f->type == FIELD_TYPE_INT ? "" : " bytes";
+        char given[24];
 
         if ((p->min == 0 && p->max == 0) || f->type == FIELD_TYPE_BOOL || (value >= p->min && value <= p->max))
                 return 0;
-        return fail_at(e, ERROR_INVALID_ARGUMENT, f->name, "range", "%s has to be %" PRIu64 " to %" PRIu64 "%s", f->name, p->min, p->max, unit);
+        if (f->type != FIELD_TYPE_UINT && f->type != FIELD_TYPE_INT)
+                return fail_at(e, ERROR_INVALID_ARGUMENT, f->name, "range", "%s must have %" PRIu64 " to %" PRIu64 " bytes, not %" PRIu64, f->name, p->min, p->max, value);
+        (void)snprintf(given, sizeof given, f->type == FIELD_TYPE_INT ? "%" PRId64 : "%" PRIu64, value);
+        return api_number_wrong(p, "range", given, e);
 }
 
 static int

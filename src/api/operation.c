@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "base/numbers.h"
+
 static const struct api_field fields[] = {
 #define FIELD(number, name, json, type, help) { (number), json, FIELD_TYPE_##type, help },
 #include "api/fields.def"
@@ -58,42 +60,42 @@ static const struct api_param event_results[] = {
 /* -- what calls are made of ------------------------------------------------------------------------------------ */
 
 #define ID_IN_PATH { FIELD_ID, PARAM_REQUIRED | PARAM_IN_PATH, 1, 64 }
-#define EXEC_IN_PATH { FIELD_EXEC, PARAM_REQUIRED | PARAM_IN_PATH, 1, UINT32_MAX }
+#define EXEC_IN_PATH { FIELD_EXEC, PARAM_REQUIRED | PARAM_IN_PATH, NUMBER_EXEC }
 #define PATH_IN_QUERY { FIELD_PATH, PARAM_REQUIRED | PARAM_IN_QUERY, 1, 4095 }
 #define PATH_IN_BODY { FIELD_PATH, PARAM_REQUIRED, 1, 4095 }
 
 static const struct api_param create_params[] = {
         { FIELD_NAME, 0, 1, 64 }, { FIELD_MANIFEST, 0, ANY }, { FIELD_MANIFEST_NAME, 0, 0, 255 }, { FIELD_WORKSPACE, 0, 1, 4095 }, { FIELD_READS, PARAM_REPEATED, ANY },
-        { FIELD_RUNTIME, 0, 1, 64 }, { FIELD_TIMEOUT, 0, 1, UINT64_C(31536000000) }, { FIELD_DELETE_AT, 0, ANY }, { FIELD_ENV, PARAM_REPEATED, ANY },
-        { FIELD_PORTS, PARAM_REPEATED, 1, 65535 }, { FIELD_METADATA, 0, 0, 65536 }, { FIELD_START, 0, ANY }, { FIELD_KEY, 0, 1, 63 },
+        { FIELD_RUNTIME, 0, 1, 64 }, { FIELD_TIMEOUT, 0, NUMBER_DURATION_MS }, { FIELD_DELETE_AT, 0, NUMBER_MOMENT_MS }, { FIELD_ENV, PARAM_REPEATED, ANY },
+        { FIELD_PORTS, PARAM_REPEATED, NUMBER_PORT }, { FIELD_METADATA, 0, 0, 65536 }, { FIELD_START, 0, ANY }, { FIELD_KEY, 0, 1, 63 },
 };
 static const struct api_param id_params[] = { ID_IN_PATH };
-static const struct api_param extend_params[] = { ID_IN_PATH, { FIELD_DURATION, PARAM_REQUIRED, 1, UINT64_C(31536000000) }, { FIELD_KEY, 0, 1, 63 } };
-static const struct api_param url_params[] = { ID_IN_PATH, { FIELD_PORT, PARAM_REQUIRED | PARAM_IN_PATH, 1, 65535 } };
+static const struct api_param extend_params[] = { ID_IN_PATH, { FIELD_DURATION, PARAM_REQUIRED, NUMBER_DURATION_MS }, { FIELD_KEY, 0, 1, 63 } };
+static const struct api_param url_params[] = { ID_IN_PATH, { FIELD_PORT, PARAM_REQUIRED | PARAM_IN_PATH, NUMBER_PORT } };
 static const struct api_param event_params[] = { { FIELD_ID, PARAM_IN_PATH | PARAM_REQUIRED, 1, 64 }, { FIELD_EVENT, PARAM_REQUIRED, 1, 128 } };
-static const struct api_param task_params[] = { ID_IN_PATH, { FIELD_TASK, PARAM_REQUIRED, 1, 63 }, { FIELD_TIMEOUT, PARAM_REQUIRED, 1, UINT64_C(31536000000) } };
+static const struct api_param task_params[] = { ID_IN_PATH, { FIELD_TASK, PARAM_REQUIRED, 1, 63 }, { FIELD_TIMEOUT, PARAM_REQUIRED, NUMBER_DURATION_MS } };
 static const struct api_param task_end_params[] = { ID_IN_PATH, { FIELD_TASK, PARAM_REQUIRED | PARAM_IN_PATH, 1, 63 } };
 static const struct api_param exec_params[] = {
         ID_IN_PATH, { FIELD_ARGV, PARAM_REPEATED, ANY }, { FIELD_COMMAND, 0, 1, 131072 }, { FIELD_CWD, 0, 1, 4095 }, { FIELD_ENV, PARAM_REPEATED, ANY },
-        { FIELD_TIMEOUT, 0, 1, UINT64_C(31536000000) }, { FIELD_CPU, 0, 1, UINT64_C(31536000000) }, { FIELD_BACKGROUND, 0, ANY }, { FIELD_STDIN_OPEN, 0, ANY },
-        { FIELD_INPUT, 0, 0, 65536 }, { FIELD_TTY, 0, ANY }, { FIELD_ROWS, 0, 1, 65535 }, { FIELD_COLUMNS, 0, 1, 65535 },
-        { FIELD_KEEP_BYTES, 0, 4096, 64 << 20 }, { FIELD_OUTPUT_BYTES, 0, ANY }, { FIELD_LOSSLESS, 0, ANY }, { FIELD_KILL_REST, 0, ANY },
+        { FIELD_TIMEOUT, 0, NUMBER_DURATION_MS }, { FIELD_CPU, 0, NUMBER_DURATION_MS }, { FIELD_BACKGROUND, 0, ANY }, { FIELD_STDIN_OPEN, 0, ANY },
+        { FIELD_INPUT, 0, 0, 65536 }, { FIELD_TTY, 0, ANY }, { FIELD_ROWS, 0, NUMBER_TERMINAL_SIDE }, { FIELD_COLUMNS, 0, NUMBER_TERMINAL_SIDE },
+        { FIELD_KEEP_BYTES, 0, NUMBER_KEPT_BYTES }, { FIELD_OUTPUT_BYTES, 0, NUMBER_BYTES }, { FIELD_LOSSLESS, 0, ANY }, { FIELD_KILL_REST, 0, ANY },
         { FIELD_WAIT_PORTS, 0, ANY }, { FIELD_TASK, 0, 1, 63 }, { FIELD_KEY, 0, 1, 63 },
 };
 static const struct api_param exec_id_params[] = { ID_IN_PATH, EXEC_IN_PATH };
 static const struct api_param attach_params[] = {
-        ID_IN_PATH, EXEC_IN_PATH, { FIELD_STDOUT_OFFSET, PARAM_IN_QUERY, ANY }, { FIELD_STDERR_OFFSET, PARAM_IN_QUERY, ANY }, { FIELD_LOSSLESS, PARAM_IN_QUERY, ANY },
-        { FIELD_KEEP_BYTES, PARAM_IN_QUERY, 4096, 64 << 20 },
+        ID_IN_PATH, EXEC_IN_PATH, { FIELD_STDOUT_OFFSET, PARAM_IN_QUERY, NUMBER_BYTES }, { FIELD_STDERR_OFFSET, PARAM_IN_QUERY, NUMBER_BYTES }, { FIELD_LOSSLESS, PARAM_IN_QUERY, ANY },
+        { FIELD_KEEP_BYTES, PARAM_IN_QUERY, NUMBER_KEPT_BYTES },
 };
-static const struct api_param signal_params[] = { ID_IN_PATH, EXEC_IN_PATH, { FIELD_SIGNAL, PARAM_REQUIRED, 1, 64 } };
-static const struct api_param read_params[] = { ID_IN_PATH, PATH_IN_QUERY, { FIELD_OFFSET, PARAM_IN_QUERY, ANY }, { FIELD_LENGTH, PARAM_IN_QUERY, ANY } };
+static const struct api_param signal_params[] = { ID_IN_PATH, EXEC_IN_PATH, { FIELD_SIGNAL, PARAM_REQUIRED, NUMBER_SIGNAL } };
+static const struct api_param read_params[] = { ID_IN_PATH, PATH_IN_QUERY, { FIELD_OFFSET, PARAM_IN_QUERY, NUMBER_BYTES }, { FIELD_LENGTH, PARAM_IN_QUERY, NUMBER_BYTES } };
 static const struct api_param write_params[] = { ID_IN_PATH, { FIELD_KEY, 0, 1, 63 } };
-static const struct api_param list_params[] = { ID_IN_PATH, PATH_IN_QUERY, { FIELD_DEPTH, PARAM_IN_QUERY, 1, 16 } };
+static const struct api_param list_params[] = { ID_IN_PATH, PATH_IN_QUERY, { FIELD_DEPTH, PARAM_IN_QUERY, NUMBER_DEPTH } };
 static const struct api_param stat_params[] = { ID_IN_PATH, PATH_IN_QUERY };
-static const struct api_param mkdir_params[] = { ID_IN_PATH, PATH_IN_BODY, { FIELD_MODE, 0, 0, 07777 }, { FIELD_RECURSIVE, 0, ANY } };
+static const struct api_param mkdir_params[] = { ID_IN_PATH, PATH_IN_BODY, { FIELD_MODE, 0, NUMBER_MODE }, { FIELD_RECURSIVE, 0, ANY } };
 static const struct api_param move_params[] = { ID_IN_PATH, PATH_IN_BODY, { FIELD_TARGET, PARAM_REQUIRED, 1, 4095 } };
 static const struct api_param remove_params[] = { ID_IN_PATH, PATH_IN_QUERY, { FIELD_RECURSIVE, PARAM_IN_QUERY, ANY } };
-static const struct api_param connect_params[] = { { FIELD_ID, 0, 1, 64 }, { FIELD_PORT, 0, 1, 65535 }, { FIELD_TOKEN, 0, MAX63 } };
+static const struct api_param connect_params[] = { { FIELD_ID, 0, 1, 64 }, { FIELD_PORT, 0, NUMBER_PORT }, { FIELD_TOKEN, 0, MAX63 } };
 static const struct api_param token_params[] = { { FIELD_OWNER, 0, 1, 64 }, { FIELD_SCOPE, 0, 1, 8 } };
 static const struct api_param revoke_params[] = { { FIELD_ID, PARAM_REQUIRED | PARAM_IN_PATH, 1, 64 } };
 static const struct api_param network_params[] = { ID_IN_PATH, { FIELD_EGRESS, PARAM_REPEATED, 1, 264 } };

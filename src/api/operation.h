@@ -84,6 +84,12 @@ const struct operation *operation_next(size_t *at);
  */
 int operation_check(const struct operation *o, const struct record *r, int is_door, struct error *e);
 
+/*
+ * Says that what was given for a number is none, or not within its bounds: with its name as the place, both bounds, and `given` as the caller
+ * wrote it. Always -1.
+ */
+int api_number_wrong(const struct api_param *p, const char *reason, const char *given, struct error *e);
+
 /* An error as a record, and back. Never fails: what does not fit is cut. */
 void api_error_write(struct record_writer *w, const struct error *e);
 void api_error_read(const struct record *r, struct error *ret);

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/numbers.h"
 #include "base/unit.h"
 
 static _Alignas(8) unsigned char bytes[1024];
@@ -36,6 +37,27 @@ every_row_names_known_fields_once(void **state)
                         assert_non_null(api_field(o->results[i].tag));
         }
         assert_int_equal(count, OP_MAX - 1);
+}
+
+/* A number without a greatest one would be added to another, or multiplied, until it wraps. */
+static void
+every_number_of_a_call_has_both_ends(void **state)
+{
+        const struct operation *o;
+        size_t at = 0, count = 0;
+
+        while ((o = operation_next(&at)) != NULL)
+                for (size_t i = 0; i < o->param_count; i++) {
+                        const struct api_param *p = &o->params[i];
+                        enum field_type type = api_field(p->tag)->type;
+
+                        if (type != FIELD_TYPE_UINT && type != FIELD_TYPE_INT)
+                                continue;
+                        count++;
+                        if (p->max <= p->min || p->max > NUMBER_EXACT_MAX)
+                                fail_msg("%s: %s", o->name, api_field(p->tag)->name);
+                }
+        assert_true(count > 20);
 }
 
 static int
@@ -100,6 +122,7 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_row_names_known_fields_once),
+                cmocka_unit_test(every_number_of_a_call_has_both_ends),
                 cmocka_unit_test(calls_are_held_to_their_row),
                 cmocka_unit_test(errors_travel),
         };

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/numbers.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/gate.h"
@@ -75,8 +76,10 @@ add_networks(struct arena *arena, const struct asked *a, struct gate_list *list,
         return 0;
 }
 
+struct bounds { uint64_t min, max; };
+
 static int
-read_number(const char *option, const char *text, uint64_t max, uint64_t *ret, struct error *e)
+read_number(const char *option, const char *text, struct bounds b, uint64_t *ret, struct error *e)
 {
         char allowed[64], *end;
         unsigned long long n;
@@ -84,9 +87,9 @@ read_number(const char *option, const char *text, uint64_t max, uint64_t *ret, s
         *ret = 0;
         if (!text)
                 return 0;
-        (void)snprintf(allowed, sizeof allowed, "is no number from 1 to %llu", (unsigned long long)max);
+        (void)snprintf(allowed, sizeof allowed, "is no number from %llu to %llu", (unsigned long long)b.min, (unsigned long long)b.max);
         n = strtoull(text, &end, 10);
-        if (text[0] < '1' || text[0] > '9' || *end != '\0' || n > max)
+        if (text[0] < '0' || text[0] > '9' || *end != '\0' || n < b.min || n > b.max)
                 return wrong_option(e, option, text, allowed);
         *ret = n;
         return 0;
@@ -95,11 +98,12 @@ read_number(const char *option, const char *text, uint64_t max, uint64_t *ret, s
 static int
 read_caps(const struct asked *a, struct wire_gate_caps *ret, struct error *e)
 {
+        static const struct bounds most_connections = { NUMBER_CONNECTIONS }, most_bytes = { NUMBER_CAP_BYTES };
         uint64_t connections;
 
-        if (read_number("--connections", a->connections, UINT32_MAX, &connections, e) < 0 || read_number("--bytes-out", a->bytes_out, INT64_MAX, &ret->bytes_out, e) < 0 ||
-            read_number("--bytes-in", a->bytes_in, INT64_MAX, &ret->bytes_in, e) < 0 ||
-            read_number("--bandwidth", a->bandwidth, UINT32_MAX, &ret->bytes_per_second, e) < 0)
+        if (read_number("--connections", a->connections, most_connections, &connections, e) < 0 || read_number("--bytes-out", a->bytes_out, most_bytes, &ret->bytes_out, e) < 0 ||
+            read_number("--bytes-in", a->bytes_in, most_bytes, &ret->bytes_in, e) < 0 ||
+            read_number("--bandwidth", a->bandwidth, most_bytes, &ret->bytes_per_second, e) < 0)
                 return -1;
         ret->connections = (uint32_t)connections;
         return 0;

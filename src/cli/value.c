@@ -6,32 +6,49 @@
 #include "cli/value.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "cli/commands.h"
 #include "text/nearest.h"
 
+enum { HOUR_MS = 3600000 };
+
 static const struct kind {
         const char *noun, *allowed, *example;
-        uint64_t min, max;                     /* of a number */
+        struct number { uint64_t min, max; } number;           /* its bounds; of a duration in milliseconds */
         const char *words[5];                  /* of which it is one */
 } kinds[VALUE_COUNT] = {
-        [VALUE_DURATION] = { "duration", "a number and its unit, as 1500ms, 30s, 5m or 2h; without one, seconds", "30s", 0, 0, { NULL } },
-        [VALUE_PORT] = { "port", "a number from 1 to 65535", "3000", 1, 65535, { NULL } },
-        [VALUE_EXEC] = { "number of an exec", "what `carrel ps ID` shows: 1, 2 and so on", "1", 1, UINT32_MAX, { NULL } },
-        [VALUE_OFFSET] = { "offset", "a number of bytes from 0 on", "4096", 0, INT64_MAX, { NULL } },
-        [VALUE_SIGNAL] = { "signal", "a name or a number, as TERM, INT, HUP or 15; without it the whole process tree is killed", "TERM", 1, 64, { NULL } },
-        [VALUE_POOL] = { "number of boxes", "a number from 0 to 256", "4", 0, 256, { NULL } },
-        [VALUE_MODE] = { "mode of a socket", "an octal number as 0600 or 0660, its owner's rights in it and nobody's to execute", "0660", 0, 0, { NULL } },
-        [VALUE_VARIABLE] = { "variable", "NAME=value; the name has letters, digits and _", "LANG=C", 0, 0, { NULL } },
-        [VALUE_STAGE] = { "stage", "parse, validate, resolve or authorise", "validate", 0, 0, { "parse", "validate", "resolve", "authorise" } },
-        [VALUE_TOOL_NAMES] = { "set of names", "mastra or plain", "plain", 0, 0, { "mastra", "plain" } },
-        [VALUE_INSTRUCTIONS] = { "way to get instructions", "resolve or placeholder", "resolve", 0, 0, { "resolve", "placeholder" } },
-        [VALUE_SCOPE] = { "scope", "all, or read: get and list only", "read", 0, 0, { "all", "read" } },
-        [VALUE_KEY_ACTION] = { "thing to do with tokens", "new, ls, or rm and the id of a token", "ls", 0, 0, { "new", "ls", "rm" } },
+        [VALUE_DURATION] = { "duration", "a number and its unit, as 1500ms, 30s, 5m or 2h; without one, seconds", "30s", { NUMBER_DURATION_MS }, { NULL } },
+        [VALUE_PORT] = { "port", "a number from 1 to 65535", "3000", { NUMBER_PORT }, { NULL } },
+        [VALUE_EXEC] = { "number of an exec", "what `carrel ps ID` shows: 1, 2 and so on", "1", { NUMBER_EXEC }, { NULL } },
+        [VALUE_OFFSET] = { "offset", "a number of bytes from 0 on", "4096", { NUMBER_BYTES }, { NULL } },
+        [VALUE_SIGNAL] = { "signal", "a name or a number, as TERM, INT, HUP or 15; without it the whole process tree is killed", "TERM", { NUMBER_SIGNAL }, { NULL } },
+        [VALUE_POOL] = { "number of boxes", "a number from 0 to 256", "4", { NUMBER_POOL }, { NULL } },
+        [VALUE_MODE] = { "mode of a socket", "an octal number as 0600 or 0660, its owner's rights in it and nobody's to execute", "0660", { 0, 0 }, { NULL } },
+        [VALUE_VARIABLE] = { "variable", "NAME=value; the name has letters, digits and _", "LANG=C", { 0, 0 }, { NULL } },
+        [VALUE_STAGE] = { "stage", "parse, validate, resolve or authorise", "validate", { 0, 0 }, { "parse", "validate", "resolve", "authorise" } },
+        [VALUE_TOOL_NAMES] = { "set of names", "mastra or plain", "plain", { 0, 0 }, { "mastra", "plain" } },
+        [VALUE_INSTRUCTIONS] = { "way to get instructions", "resolve or placeholder", "resolve", { 0, 0 }, { "resolve", "placeholder" } },
+        [VALUE_SCOPE] = { "scope", "all, or read: get and list only", "read", { 0, 0 }, { "all", "read" } },
+        [VALUE_KEY_ACTION] = { "thing to do with tokens", "new, ls, or rm and the id of a token", "ls", { 0, 0 }, { "new", "ls", "rm" } },
 };
+
+/* " (1 to 65535)"; "" where it is no number. */
+static const char *
+bounds_of(enum value_kind kind, char *out, size_t room)
+{
+        const struct number *n = &kinds[kind].number;
+
+        if (kind == VALUE_DURATION)
+                (void)snprintf(out, room, " (%" PRIu64 "ms to %" PRIu64 "h)", n->min, n->max / HOUR_MS);
+        else
+                (void)snprintf(out, n->max > 0 ? room : 1, " (%" PRIu64 " to %" PRIu64 ")", n->min, n->max);
+        return out;
+}
 
 int
 value_wrong(enum value_kind kind, struct value_place at, const char *text, struct error *e)
@@ -39,10 +56,11 @@ value_wrong(enum value_kind kind, struct value_place at, const char *text, struc
         const struct command *c = command_find(at.command);
         const struct kind *k = &kinds[kind];
         struct nearest n = nearest_begin(text);
+        char bounds[64];
 
         for (size_t i = 0; k->words[i]; i++)
                 (void)nearest_try(&n, k->words[i], k->words[i]);
-        (void)fail_at(e, ERROR_INVALID_ARGUMENT, at.option, NULL, "%s: \"%.64s\" is no %s", at.option ? at.option : at.command, text, k->noun);
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, at.option, NULL, "%s: \"%.64s\" is no %s%s", at.option ? at.option : at.command, text, k->noun, bounds_of(kind, bounds, sizeof bounds));
         if (n.found)
                 error_hint(e, "Did you mean %s? It is %s. `carrel %s --help` shows all.", n.found, k->allowed, at.command);
         else if (at.option)
@@ -55,7 +73,7 @@ value_wrong(enum value_kind kind, struct value_place at, const char *text, struc
 int
 value_duration_read(struct value_place at, const char *text, uint64_t *ret_ms, struct error *e)
 {
-        static const struct { const char *unit; uint64_t ms; } units[] = { { "", 1000 }, { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 } };
+        static const struct { const char *unit; uint64_t ms; } units[] = { { "", 1000 }, { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", HOUR_MS } };
         char *end;
         uint64_t number;
 
@@ -65,7 +83,7 @@ value_duration_read(struct value_place at, const char *text, uint64_t *ret_ms, s
         number = strtoull(text, &end, 10);
         for (size_t i = 0; i < sizeof units / sizeof *units; i++)
                 if (text[0] >= '0' && text[0] <= '9' && errno == 0 && strcmp(end, units[i].unit) == 0 && number > 0 &&
-                    number < UINT64_MAX / units[i].ms / 2) {
+                    number <= kinds[VALUE_DURATION].number.max / units[i].ms) {
                         *ret_ms = number * units[i].ms;
                         return 0;
                 }
@@ -82,7 +100,7 @@ value_number_read(enum value_kind kind, struct value_place at, const char *text,
                 return 0;
         errno = 0;
         number = strtoull(text, &end, 10);
-        if (text[0] < '0' || text[0] > '9' || errno != 0 || *end != '\0' || number < kinds[kind].min || number > kinds[kind].max)
+        if (text[0] < '0' || text[0] > '9' || errno != 0 || *end != '\0' || number < kinds[kind].number.min || number > kinds[kind].number.max)
                 return value_wrong(kind, at, text, e);
         *ret = number;
         return 0;

@@ -54,9 +54,10 @@ wrong_calls_name_the_place(void **state)
                 { OP_EXEC, "", "{\"argv\":\"a\"}", "argv", "type", "an array" }, { OP_EXEC, "", "{\"argv\":[1]}", "argv", "type", "a string" },
                 { OP_EXEC, "", "{\"input\":\"%\",\"encoding\":\"base64\"}", "input", "base64", "" }, { OP_EXEC, "", "{\"encoding\":\"rot13\"}", "encoding", "value", "" },
                 { OP_FILE_READ, "", "", "path", "missing", "needs path" }, { OP_FILE_READ, "path=a&path=b", "", "path", "repeated", "" },
-                { OP_FILE_READ, "path=a&ofset=1", "", "ofset", "unknown_field", "did you mean offset?" }, { OP_FILE_READ, "path=a&offset=-1", "", "offset", "type", "" },
-                { OP_FILE_READ, "path=a&offset=99999999999999999999", "", "offset", "type", "" }, { OP_FILE_REMOVE, "path=a&recursive=maybe", "", "recursive", "type", "" },
-                { OP_EXTEND, "", "{}", "duration_ms", "missing", "" }, { OP_EXTEND, "", "{\"duration_ms\":9223372036854775808}", "duration_ms", "type", "" },
+                { OP_FILE_READ, "path=a&ofset=1", "", "ofset", "unknown_field", "did you mean offset?" }, { OP_FILE_READ, "path=a&offset=-1", "", "offset", "range", "0 to 9007199254740991, not -1" },
+                { OP_FILE_READ, "path=a&offset=99999999999999999999", "", "offset", "range", "0 to 9007199254740991, not 99999999999999999999" }, { OP_FILE_REMOVE, "path=a&recursive=maybe", "", "recursive", "type", "" },
+                { OP_EXTEND, "", "{}", "duration_ms", "missing", "" }, { OP_EXTEND, "", "{\"duration_ms\":9223372036854775808}", "duration_ms", "range", "1 to 31536000000, not 9223372036854775808" }, { OP_EXTEND, "", "{\"duration_ms\":1.5}", "duration_ms", "type", "not 1.5" },
+                { OP_EXTEND, "", "{\"duration_ms\":-1}", "duration_ms", "range", "1 to 31536000000, not -1" }, { OP_EXTEND, "", "{\"duration_ms\":18446744073709551617}", "duration_ms", "range", "1 to 31536000000" },
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -120,8 +121,8 @@ static void
 a_wrong_type_is_said_in_words(void **state)
 {
         static const struct { const char *body, *message; } rows[] = {
-                { "{\"timeout_ms\":-5}", "timeout_ms must be a whole number, 0 or more, not -5" }, { "{\"timeout_ms\":\"5\"}", "timeout_ms must be a whole number, 0 or more, not a string" },
-                { "{\"name\":5}", "name must be a string, not an integer" }, { "{\"ports\":1}", "ports must be an array, not 1" },
+                { "{\"timeout_ms\":-5}", "timeout_ms must be a whole number, 1 to 31536000000, not -5" }, { "{\"timeout_ms\":\"5\"}", "timeout_ms must be a whole number, 1 to 31536000000, not a string" },
+                { "{\"name\":5}", "name must be a string, not an integer" }, { "{\"ports\":1}", "ports must be an array, not an integer" },
         };
 
         (void)state;

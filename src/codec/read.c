@@ -78,10 +78,31 @@ read_bool(const char *name, const char *text, bool *ret, struct error *e)
         return 0;
 }
 
+/* -?[0-9]+ */
+static bool
+is_whole(const char *text)
+{
+        text += *text == '-';
+        return *text != '\0' && text[strspn(text, "0123456789")] == '\0';
+}
+
 static int
-write_word(struct record_writer *w, const struct api_field *f, const char *text, struct error *e)
+write_digits(struct record_writer *w, const struct api_param *p, const char *text, struct error *e)
 {
         uint64_t value = 0;
+
+        for (const char *at = text; *at >= '0' && *at <= '9' && value <= p->max; at++)
+                value = value > (UINT64_MAX - 9) / 10 ? UINT64_MAX : value * 10 + (uint64_t)(*at - '0');
+        if (!is_whole(text) || *text == '-' || value < p->min || value > p->max)
+                return api_number_wrong(p, is_whole(text) ? "range" : "type", *text != '\0' ? text : "empty", e);
+        record_uint(w, p->tag, value);
+        return 0;
+}
+
+static int
+write_word(struct record_writer *w, const struct api_param *p, const char *text, struct error *e)
+{
+        const struct api_field *f = api_field(p->tag);
         bool is_yes = false;
 
         if (f->type == FIELD_TYPE_TEXT) {
@@ -94,12 +115,7 @@ write_word(struct record_writer *w, const struct api_field *f, const char *text,
                 record_bool(w, f->tag, is_yes);
                 return 0;
         }
-        if (text[0] == '\0' || strlen(text) > 19 || text[strspn(text, "0123456789")] != '\0' || f->type != FIELD_TYPE_UINT)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, f->name, "type", "%s is a whole number", f->name);
-        for (const char *at = text; *at != '\0'; at++)
-                value = value * 10 + (uint64_t)(*at - '0');
-        record_uint(w, f->tag, value);
-        return 0;
+        return write_digits(w, p, text, e);
 }
 
 static int
@@ -157,7 +173,7 @@ read_query(struct arena *arena, const struct codec_call *call, struct record_wri
                 p = param_named(call->operation, PARAM_IN_QUERY, name);
                 if (!p)
                         return unknown(call->operation, PARAM_IN_QUERY, name, NULL, e);
-                if (write_word(w, api_field(p->tag), value, e) < 0)
+                if (write_word(w, p, value, e) < 0)
                         return -1;
         }
         return 0;
@@ -285,10 +301,27 @@ wrong_type(const struct api_field *f, const struct node *n, const char *want, st
 {
         const char *article = n->kind == NODE_NULL ? "" : n->kind == NODE_INT ? "an " : "a ";
 
-        if (n->kind == NODE_INT && f->type == FIELD_TYPE_UINT)
-                (void)fail_at(e, ERROR_INVALID_ARGUMENT, f->name, "type", "%s must be %s, not %" PRId64, f->name, want, n->integer);
-        else
-                (void)fail_at(e, ERROR_INVALID_ARGUMENT, f->name, "type", "%s must be %s, not %s%s", f->name, want, article, node_kind_name(n->kind));
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, f->name, "type", "%s must be %s, not %s%s", f->name, want, article, node_kind_name(n->kind));
+        e->line = n->line;
+        e->column = n->column;
+        return -1;
+}
+
+static int
+write_number(const struct api_param *p, const struct node *n, struct record_writer *w, struct error *e)
+{
+        bool is_number = n->kind == NODE_INT || n->kind == NODE_FLOAT;
+        char given[64];
+
+        if (n->kind == NODE_INT && n->integer >= 0 && (uint64_t)n->integer >= p->min && (uint64_t)n->integer <= p->max) {
+                if (api_field(p->tag)->type == FIELD_TYPE_INT)
+                        record_int(w, p->tag, n->integer);
+                else
+                        record_uint(w, p->tag, (uint64_t)n->integer);
+                return 0;
+        }
+        (void)snprintf(given, sizeof given, "%s%s", is_number || n->kind == NODE_NULL ? "" : "a ", is_number ? n->text : node_kind_name(n->kind));
+        (void)api_number_wrong(p, is_number && is_whole(n->text) ? "range" : "type", given, e);
         e->line = n->line;
         e->column = n->column;
         return -1;
@@ -360,8 +393,9 @@ write_json(const struct node *n, uint16_t tag, struct record_writer *w, struct e
 }
 
 static int
-write_value(struct arena *arena, const struct api_field *f, const struct node *n, int is_base64, struct record_writer *w, struct error *e)
+write_value(struct arena *arena, const struct api_param *p, const struct node *n, int is_base64, struct record_writer *w, struct error *e)
 {
+        const struct api_field *f = api_field(p->tag);
         int is_text = n->kind == NODE_STRING;
 
         switch (f->type) {
@@ -371,15 +405,8 @@ write_value(struct arena *arena, const struct api_field *f, const struct node *n
                 record_text(w, f->tag, n->text);
                 return 0;
         case FIELD_TYPE_UINT:
-                if (n->kind != NODE_INT || n->integer < 0)
-                        return wrong_type(f, n, "a whole number, 0 or more", e);
-                record_uint(w, f->tag, (uint64_t)n->integer);
-                return 0;
         case FIELD_TYPE_INT:
-                if (n->kind != NODE_INT)
-                        return wrong_type(f, n, "a whole number", e);
-                record_int(w, f->tag, n->integer);
-                return 0;
+                return write_number(p, n, w, e);
         case FIELD_TYPE_BOOL:
                 if (n->kind != NODE_BOOL)
                         return wrong_type(f, n, "true or false", e);
@@ -423,11 +450,11 @@ write_param(struct arena *arena, const struct api_param *p, const struct node *n
         if (p->tag == FIELD_ENV)
                 return write_env(arena, f, n, w, e);
         if ((p->flags & PARAM_REPEATED) == 0)
-                return write_value(arena, f, n, is_base64, w, e);
+                return write_value(arena, p, n, is_base64, w, e);
         if (n->kind != NODE_LIST)
                 return wrong_type(f, n, "an array", e);
         node_each(one, n)
-                if (write_value(arena, f, one, is_base64, w, e) < 0)
+                if (write_value(arena, p, one, is_base64, w, e) < 0)
                         return -1;
         return 0;
 }
@@ -482,7 +509,7 @@ read_path(const struct codec_call *call, struct record_writer *w, struct error *
                 const struct api_param *p = &call->operation->params[i];
                 const char *word = (p->flags & PARAM_IN_PATH) != 0 && call->path ? path_word(call->path, api_field(p->tag)->name) : NULL;
 
-                if (word && write_word(w, api_field(p->tag), word, e) < 0)
+                if (word && write_word(w, p, word, e) < 0)
                         return -1;
         }
         return 0;

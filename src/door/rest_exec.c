@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/numbers.h"
 #include "codec/codec.h"
 #include "codec/encode.h"
 #include "door/ask.h"
@@ -553,7 +554,7 @@ rest_output(struct exchange *x, const struct route *r)
         s->seen[1] = s->view.streams[1].first;
         take_cap(s, &call);
         if (s->stream != 0)                    /* of the other stream nothing is wanted: from beyond its end on */
-                record_uint(&w, s->stream == 1 ? FIELD_STDERR_OFFSET : FIELD_STDOUT_OFFSET, UINT64_MAX);
+                record_uint(&w, s->stream == 1 ? FIELD_STDERR_OFFSET : FIELD_STDOUT_OFFSET, NUMBER_EXACT_MAX);
         if (ask_with(x, r->operation, &w, &s->call, &e) < 0)
                 fail_session(s, &e);
 }

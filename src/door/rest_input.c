@@ -5,8 +5,10 @@
  * Theory: a second channel to the exec, which asks for output from beyond its end, so that only its end comes. What was sent stays sent when the
  * client goes: leaving a second channel means nothing to the exec.
  */
+#include <inttypes.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "codec/codec.h"
 #include "door/ask.h"
 #include "door/exec_view.h"
@@ -159,8 +161,8 @@ ask_channel(struct input *in, const struct route *route, const char *const *name
 
         if (ask_read(&call, &w, e) < 0)
                 return -1;
-        record_uint(&w, FIELD_STDOUT_OFFSET, UINT64_MAX);
-        record_uint(&w, FIELD_STDERR_OFFSET, UINT64_MAX);
+        record_uint(&w, FIELD_STDOUT_OFFSET, NUMBER_EXACT_MAX);
+        record_uint(&w, FIELD_STDERR_OFFSET, NUMBER_EXACT_MAX);
         return ask_with(in->x, operation(OP_EXEC_ATTACH), &w, &in->call, e);
 }
 
@@ -198,10 +200,11 @@ rest_stdin(struct exchange *x, const struct route *route)
 static int
 read_side(const struct node *body, const char *name, uint16_t *ret, struct error *e)
 {
+        static const struct { uint64_t min, max; } bounds = { NUMBER_TERMINAL_SIDE };
         const struct node *n = node_find(body, name);
 
-        if (!n || n->kind != NODE_INT || n->integer < 1 || n->integer > 65535)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, name, n ? "range" : "missing", "%s has to be 1 to 65535", name);
+        if (!n || n->kind != NODE_INT || n->integer < (int64_t)bounds.min || n->integer > (int64_t)bounds.max)
+                return fail_at(e, ERROR_INVALID_ARGUMENT, name, n ? "range" : "missing", "%s must be a whole number, %" PRIu64 " to %" PRIu64, name, bounds.min, bounds.max);
         *ret = (uint16_t)n->integer;
         return 0;
 }

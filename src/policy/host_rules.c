@@ -8,6 +8,7 @@
  */
 #include "policy/host_rules.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "egress/address.h"
@@ -222,13 +223,15 @@ read_egress_caps(struct reading *r, const struct node *n)
                 const struct field *row = find_cap(member->key);
                 const char *path = arena_format(r->arena, "egress_caps/%s", member->key);
                 uint64_t value = (uint64_t)member->integer;
+                char bounds[96];
 
                 if (!path)
                         return out_of_memory(r->e);
                 if (!row)
                         return wrong(r, member, path, "unknown_field", "the caps are connections, names, bytes_out, bytes_in and bytes_per_second");
+                (void)snprintf(bounds, sizeof bounds, "this must be a whole number from %llu to %llu", (unsigned long long)row->min, (unsigned long long)row->max);
                 if (member->kind != NODE_INT || member->integer < (int64_t)row->min || member->integer > (int64_t)row->max)
-                        return wrong(r, member, path, "range", "this is a whole number from 1 on, as metadata.carrel.egress has it");
+                        return wrong(r, member, path, "range", bounds);
                 memcpy((char *)&r->rules->egress_caps + row->offset, &value, sizeof value);
         }
         return 0;

@@ -14,11 +14,12 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "spec/judge.h"
 #include "text/tree.h"
 
 #define FIELD_NOWHERE SIZE_MAX               /* checked, not stored */
-#define FIELD_INTEGER_MAX 9007199254740991u  /* 2^53 - 1: exact in every JSON reader */
+#define FIELD_INTEGER_MAX NUMBER_EXACT_MAX
 
 enum field_kind {
         FIELD_TEXT,             /* stored as const char *; min and max are bytes; `matches` may narrow it */
