@@ -10,209 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/operation.h"
+#include "api/openapi_parts.h"
 #include "api/query.h"
-
-/* -- schemas --------------------------------------------------------------------------------------------------------- */
-
-static void
-member_schema(struct json_writer *w, const char *type, const char *help)
-{
-        json_open_map(w);
-        json_member_text(w, "type", type);
-        if (help)
-                json_member_text(w, "description", help);
-        json_close_map(w);
-}
-
-static void
-write_bounds(struct json_writer *w, const struct api_field *f, const struct api_param *p)
-{
-        if (!p || (p->min == 0 && p->max == 0))
-                return;
-        if (f->type == FIELD_TYPE_UINT || f->type == FIELD_TYPE_INT) {
-                json_key(w, "minimum");
-                json_uint(w, p->min);
-                json_key(w, "maximum");
-                json_uint(w, p->max);
-        } else if (f->type == FIELD_TYPE_TEXT) {
-                json_key(w, "minLength");
-                json_uint(w, p->min > 0 ? 1 : 0);
-                json_key(w, "maxLength");
-                json_uint(w, p->max);
-        }
-}
-
-static void
-write_words(struct json_writer *w, const char *const *words)
-{
-        json_key(w, "enum");
-        json_open_list(w);
-        for (; *words; words++)
-                json_text(w, *words);
-        json_close_list(w);
-}
-
-/* The words of a field that has few. */
-static void
-write_enum(struct json_writer *w, const struct api_field *f)
-{
-        static const struct { uint16_t tag; const char *words[9]; } rows[] = {
-                { FIELD_STATUS, { "pending", "running", "paused", "stopping", "stopped", "failed" } },
-                { FIELD_STATE, { "starting", "running", "ended", "failed" } },
-                { FIELD_OUTCOME, { "exited", "signaled", "timed_out", "oom_killed", "cpu_limit", "killed", "policy_killed", "lost" } },
-        };
-
-        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-                if (rows[i].tag == f->tag)
-                        write_words(w, rows[i].words);
-}
-
-static void
-write_type(struct json_writer *w, const struct api_field *f)
-{
-        static const char *const names[] = {
-                [FIELD_TYPE_TEXT] = "string", [FIELD_TYPE_UINT] = "integer", [FIELD_TYPE_INT] = "integer", [FIELD_TYPE_BOOL] = "boolean",
-                [FIELD_TYPE_BYTES] = "string", [FIELD_TYPE_NESTED] = "object",
-        };
-
-        if (f->type == FIELD_TYPE_TREE) {
-                json_key(w, "type");
-                json_open_list(w);
-                json_text(w, "object");
-                json_text(w, "string");
-                json_close_list(w);
-        } else if (f->type != FIELD_TYPE_JSON) {
-                json_member_text(w, "type", names[f->type]);
-        }
-        if (f->type == FIELD_TYPE_UINT)
-                json_member_text(w, "format", "int64");
-        write_enum(w, f);
-}
-
-/* What a list holds, where the table knows. */
-static const struct operation *
-item_of(const struct operation *o)
-{
-        return o->code == OP_LIST ? operation(OP_GET) : o->code == OP_EXEC_LIST ? operation(OP_EXEC_GET)
-               : o->code == OP_FILE_LIST ? operation(OP_FILE_STAT) : o->code == OP_TOKEN_LIST ? operation(OP_TOKEN_CREATE) : NULL;
-}
-
-static void write_object(struct json_writer *w, const struct operation *of, const struct api_param *params, size_t count, int is_answer);
-
-static void
-write_field(struct json_writer *w, const struct operation *o, const struct api_param *p, int is_answer)
-{
-        const struct api_field *f = api_field(p->tag);
-        int is_list = (p->flags & PARAM_REPEATED) != 0;
-        const struct operation *item = is_answer && p->tag == FIELD_ITEMS ? item_of(o) : NULL;
-
-        json_open_map(w);
-        json_member_text(w, "description", f->help);
-        if (p->tag == FIELD_ENV) {
-                json_member_text(w, "type", "object");
-                json_key(w, "additionalProperties");
-                member_schema(w, "string", NULL);
-        } else if (is_list) {
-                json_member_text(w, "type", "array");
-                json_key(w, "items");
-                if (item) {
-                        write_object(w, item, item->results, item->result_count, 1);
-                } else {
-                        json_open_map(w);
-                        write_type(w, f);
-                        write_bounds(w, f, is_answer ? NULL : p);
-                        json_close_map(w);
-                }
-        } else {
-                write_type(w, f);
-                write_bounds(w, f, is_answer ? NULL : p);
-        }
-        json_close_map(w);
-}
-
-static int
-is_in_body(const struct api_param *p)
-{
-        return (p->flags & (PARAM_IN_PATH | PARAM_IN_QUERY | PARAM_DOOR_ONLY)) == 0;
-}
-
-static void
-write_object(struct json_writer *w, const struct operation *of, const struct api_param *params, size_t count, int is_answer)
-{
-        int has_bytes = 0, has_required = 0;
-
-        json_open_map(w);
-        json_member_text(w, "type", "object");
-        json_key(w, "properties");
-        json_open_map(w);
-        for (size_t i = 0; i < count; i++) {
-                if (!is_answer && !is_in_body(&params[i]))
-                        continue;
-                json_key(w, api_field(params[i].tag)->name);
-                write_field(w, of, &params[i], is_answer);
-                has_bytes |= api_field(params[i].tag)->type == FIELD_TYPE_BYTES;
-                has_required |= (params[i].flags & PARAM_REQUIRED) != 0;
-        }
-        if (is_answer && of->code == OP_FILE_LIST) {
-                json_key(w, "truncated");
-                member_schema(w, "boolean", "true: there is more than is listed (at most 100,000 entries). Absent otherwise.");
-        }
-        if (has_bytes) {
-                json_key(w, "encoding");
-                member_schema(w, "string", "base64: values that are bytes are written so.");
-        }
-        json_close_map(w);
-        if (has_required) {
-                json_key(w, "required");
-                json_open_list(w);
-                for (size_t i = 0; i < count; i++)
-                        if ((params[i].flags & PARAM_REQUIRED) != 0 && (is_answer || is_in_body(&params[i])))
-                                json_text(w, api_field(params[i].tag)->name);
-                json_close_list(w);
-        }
-        if (!is_answer)
-                json_member_bool(w, "additionalProperties", false);
-        json_close_map(w);
-}
-
-/* The files of one batch are no field of a record: they go past the keeper. */
-static void
-write_batch(struct json_writer *w)
-{
-        static const uint16_t tags[] = { FIELD_PATH, FIELD_CONTENT, FIELD_MODE };
-
-        json_open_map(w);
-        json_member_text(w, "type", "object");
-        json_key(w, "required");
-        json_open_list(w);
-        json_text(w, "files");
-        json_close_list(w);
-        json_key(w, "properties");
-        json_open_map(w);
-        json_key(w, "files");
-        json_open_map(w);
-        json_member_text(w, "type", "array");
-        json_key(w, "items");
-        json_open_map(w);
-        json_member_text(w, "type", "object");
-        json_key(w, "properties");
-        json_open_map(w);
-        for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
-                json_key(w, api_field(tags[i])->name);
-                json_open_map(w);
-                json_member_text(w, "description", api_field(tags[i])->help);
-                write_type(w, api_field(tags[i]));
-                json_close_map(w);
-        }
-        json_key(w, "encoding");
-        member_schema(w, "string", "base64: content is written so.");
-        json_close_map(w);
-        json_close_map(w);
-        json_close_map(w);
-        json_close_map(w);
-        json_close_map(w);
-}
+#include "base/numbers.h"
 
 /* -- one route --------------------------------------------------------------------------------------------------------------- */
 
@@ -226,8 +26,8 @@ write_parameter(struct json_writer *w, const char *where, const struct api_field
         json_member_text(w, "description", f->help);
         json_key(w, "schema");
         json_open_map(w);
-        write_type(w, f);
-        write_bounds(w, f, p);
+        openapi_type(w, f);
+        openapi_bounds(w, f, p);
         json_close_map(w);
         json_close_map(w);
 }
@@ -248,7 +48,7 @@ write_queries(struct json_writer *w, const char *method, const char *route)
                 json_open_map(w);
                 json_member_text(w, "type", row->kind == API_QUERY_FLAG ? "boolean" : "string");
                 if (row->kind == API_QUERY_WORD)
-                        write_words(w, row->words);
+                        openapi_words(w, row->words);
                 json_close_map(w);
                 json_close_map(w);
         }
@@ -291,22 +91,12 @@ write_parameters(struct json_writer *w, const struct operation *o)
 }
 
 static void
-write_error_answer(struct json_writer *w)
+write_error_answers(struct json_writer *w)
 {
-        json_key(w, "default");
-        json_open_map(w);
-        json_member_text(w, "description", "It was refused, or failed.");
-        json_key(w, "content");
-        json_open_map(w);
-        json_key(w, "application/json");
-        json_open_map(w);
-        json_key(w, "schema");
-        json_open_map(w);
-        json_member_text(w, "$ref", "#/components/schemas/Error");
-        json_close_map(w);
-        json_close_map(w);
-        json_close_map(w);
-        json_close_map(w);
+        json_key(w, "4XX");
+        openapi_ref(w, "responses", "Refused");
+        json_key(w, "5XX");
+        openapi_ref(w, "responses", "Failed");
 }
 
 static void
@@ -318,13 +108,18 @@ open_answer(struct json_writer *w, const char *status, const char *help)
 }
 
 static void
-write_content(struct json_writer *w, const char *type, const char *schema_type)
+write_content(struct json_writer *w, const char *type, const char *component)
 {
         json_key(w, type);
         json_open_map(w);
-        if (schema_type) {
-                json_key(w, "schema");
-                member_schema(w, schema_type, NULL);
+        json_key(w, "schema");
+        if (component) {
+                openapi_ref(w, "schemas", component);
+        } else {
+                json_open_map(w);
+                json_member_text(w, "type", "string");
+                json_member_text(w, "format", "binary");
+                json_close_map(w);
         }
         json_close_map(w);
 }
@@ -336,7 +131,7 @@ write_result(struct json_writer *w, const struct operation *o)
         json_key(w, "application/json");
         json_open_map(w);
         json_key(w, "schema");
-        write_object(w, o, o->results, o->result_count, 1);
+        openapi_result(w, o);
         json_close_map(w);
 }
 
@@ -362,7 +157,7 @@ write_answers(struct json_writer *w, const struct operation *o)
                 if (o->code == OP_FILE_READ || o->code == OP_EXEC_ATTACH)
                         write_content(w, "application/octet-stream", NULL);
                 if (o->code == OP_WATCH || o->code == OP_EXEC || o->code == OP_EXEC_ATTACH)
-                        write_content(w, "text/event-stream", "string");
+                        write_content(w, "text/event-stream", o->code == OP_WATCH ? "Event" : "ExecStream");
                 if (o->result_count > 0 && o->code != OP_WATCH)
                         write_result(w, o);
                 json_close_map(w);
@@ -376,7 +171,7 @@ write_answers(struct json_writer *w, const struct operation *o)
                 json_close_map(w);
                 json_close_map(w);
         }
-        write_error_answer(w);
+        write_error_answers(w);
         json_close_map(w);
 }
 
@@ -386,8 +181,8 @@ write_body(struct json_writer *w, const struct operation *o)
         int has_body = o->code == OP_FILE_WRITE, is_required = has_body;
 
         for (size_t i = 0; i < o->param_count; i++) {
-                has_body |= is_in_body(&o->params[i]);
-                is_required |= is_in_body(&o->params[i]) && (o->params[i].flags & PARAM_REQUIRED) != 0;
+                has_body |= openapi_is_in_body(&o->params[i]);
+                is_required |= openapi_is_in_body(&o->params[i]) && (o->params[i].flags & PARAM_REQUIRED) != 0;
         }
         if (!has_body)
                 return;
@@ -400,9 +195,9 @@ write_body(struct json_writer *w, const struct operation *o)
         json_open_map(w);
         json_key(w, "schema");
         if (o->code == OP_FILE_WRITE)
-                write_batch(w);
+                openapi_batch(w);
         else
-                write_object(w, o, o->params, o->param_count, 0);
+                openapi_arguments(w, o);
         json_close_map(w);
         json_close_map(w);
         json_close_map(w);
@@ -441,6 +236,52 @@ static const struct { const char *route, *method, *id, *help, *body, *status; } 
         { "/healthz", "GET", "health", "Is the door open? Needs no credential.", NULL, "204" },
 };
 
+/* The parameters of these routes, as those of operations have them. */
+static const struct api_param extra_params[] = { { FIELD_ID, PARAM_REQUIRED | PARAM_IN_PATH, 1, 64 }, { FIELD_EXEC, PARAM_REQUIRED | PARAM_IN_PATH, NUMBER_EXEC } };
+static const struct api_param sides[] = { { FIELD_ROWS, PARAM_REQUIRED, NUMBER_TERMINAL_SIDE }, { FIELD_COLUMNS, PARAM_REQUIRED, NUMBER_TERMINAL_SIDE } };
+
+static void
+write_extra_body(struct json_writer *w, const char *type)
+{
+        json_key(w, "requestBody");
+        json_open_map(w);
+        json_member_bool(w, "required", strcmp(type, "application/json") == 0);
+        json_key(w, "content");
+        json_open_map(w);
+        if (strcmp(type, "application/json") == 0) {
+                json_key(w, type);
+                json_open_map(w);
+                json_key(w, "schema");
+                openapi_members(w, sides, sizeof sides / sizeof *sides);
+                json_close_map(w);
+        } else {
+                write_content(w, type, NULL);
+        }
+        json_close_map(w);
+        json_close_map(w);
+}
+
+static void
+write_extra_answers(struct json_writer *w, size_t i)
+{
+        json_key(w, "responses");
+        json_open_map(w);
+        open_answer(w, extra[i].status, strcmp(extra[i].status, "204") == 0 ? "Done." : "The document.");
+        if (strcmp(extra[i].status, "204") != 0) {
+                json_key(w, "content");
+                json_open_map(w);
+                json_key(w, "application/json");
+                json_open_map(w);
+                json_key(w, "schema");
+                openapi_simple(w, "object", NULL);
+                json_close_map(w);
+                json_close_map(w);
+        }
+        json_close_map(w);
+        write_error_answers(w);
+        json_close_map(w);
+}
+
 static void
 write_extra(struct json_writer *w, size_t i)
 {
@@ -448,29 +289,23 @@ write_extra(struct json_writer *w, size_t i)
         json_open_map(w);
         json_member_text(w, "operationId", extra[i].id);
         json_member_text(w, "summary", extra[i].help);
+        if (strcmp(extra[i].route, "/healthz") == 0) {
+                json_key(w, "security");
+                json_open_list(w);
+                json_close_list(w);
+        }
         json_key(w, "parameters");
         json_open_list(w);
-        if (strstr(extra[i].route, "{id}"))
-                write_parameter(w, "path", api_field(FIELD_ID), NULL);
-        if (strstr(extra[i].route, "{exec}"))
-                write_parameter(w, "path", api_field(FIELD_EXEC), NULL);
+        for (size_t p = 0; p < sizeof extra_params / sizeof *extra_params; p++)
+                if (strstr(extra[i].route, extra_params[p].tag == FIELD_ID ? "{id}" : "{exec}"))
+                        write_parameter(w, "path", api_field(extra_params[p].tag), &extra_params[p]);
         write_queries(w, extra[i].method, extra[i].route);
+        if (strcmp(extra[i].id, "file.put") == 0)
+                write_key_header(w);
         json_close_list(w);
-        if (extra[i].body) {
-                json_key(w, "requestBody");
-                json_open_map(w);
-                json_key(w, "content");
-                json_open_map(w);
-                write_content(w, extra[i].body, strcmp(extra[i].body, "application/json") == 0 ? "object" : NULL);
-                json_close_map(w);
-                json_close_map(w);
-        }
-        json_key(w, "responses");
-        json_open_map(w);
-        open_answer(w, extra[i].status, "Done.");
-        json_close_map(w);
-        write_error_answer(w);
-        json_close_map(w);
+        if (extra[i].body)
+                write_extra_body(w, extra[i].body);
+        write_extra_answers(w, i);
         json_close_map(w);
 }
 
@@ -540,32 +375,77 @@ write_paths(struct json_writer *w)
 
 /* -- the rest of the document --------------------------------------------------------------------------------------------------- */
 
-static void
-write_error_schema(struct json_writer *w)
-{
-        static const struct { const char *name, *type, *help; } members[] = {
-                { "code", "string", "Stable, for programs." }, { "path", "string", "Place in the caller's own input, slash-separated." },
-                { "line", "integer", "Line in that input." }, { "column", "integer", "Column in that input." },
-                { "reason", "string", "A word that narrows the code." }, { "message", "string", "One sentence." }, { "hint", "string", "What to do next." },
-        };
+static const struct { int status; const char *code; } codes[] = {
+#define ERROR_CODE(name, wire, http, exit_status, hint) { (http), (wire) },
+#include "base/error_codes.def"
+#undef ERROR_CODE
+};
 
-        json_open_map(w);
-        json_member_text(w, "type", "object");
-        json_key(w, "properties");
-        json_open_map(w);
-        json_key(w, "error");
-        json_open_map(w);
-        json_member_text(w, "type", "object");
-        json_key(w, "properties");
-        json_open_map(w);
-        for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-                json_key(w, members[i].name);
-                member_schema(w, members[i].type, members[i].help);
+/* "Refused. 400: invalid_argument; 401: ..." */
+static void
+write_refusal(struct json_writer *w, const char *name, const char *help, int first, int past)
+{
+        char text[4096];
+        size_t len = (size_t)snprintf(text, sizeof text, "%s", help);
+
+        for (int status = first; status < past; status++) {
+                const char *between = NULL;
+
+                for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+                        if (codes[i].status != status || len >= sizeof text - 1)
+                                continue;
+                        if (between)
+                                len += (size_t)snprintf(text + len, sizeof text - len, ", %s", codes[i].code);
+                        else
+                                len += (size_t)snprintf(text + len, sizeof text - len, " %d: %s", status, codes[i].code);
+                        between = ",";
+                }
+                if (between && len < sizeof text - 1)
+                        len += (size_t)snprintf(text + len, sizeof text - len, ".");
         }
+        json_key(w, name);
+        json_open_map(w);
+        json_member_text(w, "description", text);
+        json_key(w, "content");
+        json_open_map(w);
+        write_content(w, "application/json", "Error");
+        json_close_map(w);
+        json_close_map(w);
+}
+
+static void
+write_info(struct json_writer *w, const char *version)
+{
+        json_key(w, "info");
+        json_open_map(w);
+        json_member_text(w, "title", "Carrel");
+        json_member_text(w, "version", version);
+        json_member_text(w, "summary", "Sandboxes for agents: declare one, run commands in it, move files, reach its ports.");
+        json_key(w, "license");
+        json_open_map(w);
+        json_member_text(w, "name", "Apache License 2.0");
+        json_member_text(w, "identifier", "Apache-2.0");
+        json_close_map(w);
+        json_close_map(w);
+}
+
+static void
+write_servers(struct json_writer *w)
+{
+        json_key(w, "servers");
+        json_open_list(w);
+        json_open_map(w);
+        json_member_text(w, "url", "http://127.0.0.1:{port}");
+        json_member_text(w, "description", "As `carrel serve --listen 127.0.0.1:PORT` was started. Without --listen the daemon answers on the unix socket carrel.sock in its state directory.");
+        json_key(w, "variables");
+        json_open_map(w);
+        json_key(w, "port");
+        json_open_map(w);
+        json_member_text(w, "default", "7070");
         json_close_map(w);
         json_close_map(w);
         json_close_map(w);
-        json_close_map(w);
+        json_close_list(w);
 }
 
 void
@@ -573,12 +453,8 @@ openapi_write(struct json_writer *w, const char *version)
 {
         json_open_map(w);
         json_member_text(w, "openapi", "3.1.0");
-        json_key(w, "info");
-        json_open_map(w);
-        json_member_text(w, "title", "Carrel");
-        json_member_text(w, "version", version);
-        json_member_text(w, "summary", "Sandboxes for agents: declare one, run commands in it, move files, reach its ports.");
-        json_close_map(w);
+        write_info(w, version);
+        write_servers(w);
         json_key(w, "security");
         json_open_list(w);
         json_open_map(w);
@@ -601,11 +477,13 @@ openapi_write(struct json_writer *w, const char *version)
         json_member_text(w, "description", "Over TCP. On the unix socket the peer is known by its user id.");
         json_close_map(w);
         json_close_map(w);
-        json_key(w, "schemas");
+        json_key(w, "responses");
         json_open_map(w);
-        json_key(w, "Error");
-        write_error_schema(w);
+        write_refusal(w, "Refused", "Refused; error.code says why.", 400, 500);
+        write_refusal(w, "Failed", "Failed; error.code says why.", 500, 600);
         json_close_map(w);
+        json_key(w, "schemas");
+        openapi_schemas(w);
         json_close_map(w);
         json_close_map(w);
 }

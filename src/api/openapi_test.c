@@ -48,7 +48,9 @@ what_it_says_is_so(void **state)
         static const char *const parts[] = {
                 "{\"name\":\"wait\",\"in\":\"query\",\"required\":false,\"description\":\"true: answer when it has ended.\",\"schema\":{\"type\":\"boolean\"}}",
                 "{\"name\":\"stream\",\"in\":\"query\",\"required\":false,", "\"enum\":[\"stdout\",\"stderr\"]", "\"enum\":[\"starting\",\"running\",\"ended\",\"failed\"]",
-                "\"201\":{\"description\":\"With background: it was started.\",\"content\":{\"application/json\":{\"schema\":{\"type\":\"object\"",
+                "\"201\":{\"description\":\"With background: it was started.\",\"content\":{\"application/json\":{\"schema\":{\"$ref\":\"#/components/schemas/Exec\"}",
+                "\"identifier\":\"Apache-2.0\"", "\"servers\":[{\"url\":\"http://127.0.0.1:{port}\"", "\"4XX\":{\"$ref\":\"#/components/responses/Refused\"}",
+                "404: sandbox_not_configured, sandbox_not_found,", "\"text/event-stream\":{\"schema\":{\"$ref\":\"#/components/schemas/ExecStream\"}", "\"required\":[\"exec\",\"state\"]",
                 "{\"name\":\"Idempotency-Key\",\"in\":\"header\",", "{\"name\":\"mode\",\"in\":\"query\",\"required\":false,", "{\"name\":\"path\",\"in\":\"query\",\"required\":true,",
                 "\"truncated\":{\"type\":\"boolean\",",
         };

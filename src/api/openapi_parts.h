@@ -1,0 +1,33 @@
+/*
+ * api/openapi_parts.h - what the OpenAPI document is put together from. Only this room uses it. Pure.
+ */
+#ifndef CARREL_API_OPENAPI_PARTS_H
+#define CARREL_API_OPENAPI_PARTS_H
+
+#include "api/operation.h"
+#include "text/json.h"
+
+/* {"type": type, "description": help}; `help` may be NULL. */
+void openapi_simple(struct json_writer *w, const char *type, const char *help);
+
+/* {"$ref": "#/components/KIND/NAME"} */
+void openapi_ref(struct json_writer *w, const char *kind, const char *name);
+
+/* Members of an open schema: its type and words; the bounds of a parameter (NULL: none); the words of a list that ends with NULL. */
+void openapi_type(struct json_writer *w, const struct api_field *f);
+void openapi_bounds(struct json_writer *w, const struct api_field *f, const struct api_param *p);
+void openapi_words(struct json_writer *w, const char *const *words);
+
+/* Is it in the body of a request? */
+int openapi_is_in_body(const struct api_param *p);
+
+/* Whole schemas: what an operation answers; its body; a body of these members; the body of file.write, which goes past the keeper. */
+void openapi_result(struct json_writer *w, const struct operation *o);
+void openapi_arguments(struct json_writer *w, const struct operation *o);
+void openapi_members(struct json_writer *w, const struct api_param *params, size_t count);
+void openapi_batch(struct json_writer *w);
+
+/* The value of components/schemas. */
+void openapi_schemas(struct json_writer *w);
+
+#endif

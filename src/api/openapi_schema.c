@@ -1,0 +1,436 @@
+/*
+ * api/openapi_schema.c - fields, records and errors as JSON Schemas.
+ *
+ * Room: api (deciding, pure). Touches: mem.
+ * Theory: an answer that several routes give is a component with a name, so that clients made from the document have one type for it.
+ */
+#include "api/openapi_parts.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/numbers.h"
+
+void
+openapi_simple(struct json_writer *w, const char *type, const char *help)
+{
+        json_open_map(w);
+        json_member_text(w, "type", type);
+        if (help)
+                json_member_text(w, "description", help);
+        json_close_map(w);
+}
+
+void
+openapi_bounds(struct json_writer *w, const struct api_field *f, const struct api_param *p)
+{
+        if (!p || (p->min == 0 && p->max == 0))
+                return;
+        if (f->type == FIELD_TYPE_UINT || f->type == FIELD_TYPE_INT) {
+                json_key(w, "minimum");
+                json_uint(w, p->min);
+                json_key(w, "maximum");
+                json_uint(w, p->max);
+        } else if (f->type == FIELD_TYPE_TEXT) {
+                json_key(w, "minLength");
+                json_uint(w, p->min > 0 ? 1 : 0);
+                json_key(w, "maxLength");
+                json_uint(w, p->max);
+        }
+}
+
+void
+openapi_words(struct json_writer *w, const char *const *words)
+{
+        json_key(w, "enum");
+        json_open_list(w);
+        for (; *words; words++)
+                json_text(w, *words);
+        json_close_list(w);
+}
+
+/* The words of a field that has few. */
+static void
+write_enum(struct json_writer *w, const struct api_field *f)
+{
+        static const struct { uint16_t tag; const char *words[9]; } rows[] = {
+                { FIELD_STATUS, { "pending", "running", "paused", "stopping", "stopped", "failed" } },
+                { FIELD_STATE, { "starting", "running", "ended", "failed" } },
+                { FIELD_OUTCOME, { "exited", "signaled", "timed_out", "oom_killed", "cpu_limit", "killed", "policy_killed", "lost" } },
+                { FIELD_KIND, { "file", "directory", "link", "fifo", "socket", "device" } },
+                { FIELD_SCOPE, { "all", "read" } },
+        };
+
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+                if (rows[i].tag == f->tag)
+                        openapi_words(w, rows[i].words);
+}
+
+void
+openapi_type(struct json_writer *w, const struct api_field *f)
+{
+        static const char *const names[] = {
+                [FIELD_TYPE_TEXT] = "string", [FIELD_TYPE_UINT] = "integer", [FIELD_TYPE_INT] = "integer", [FIELD_TYPE_BOOL] = "boolean",
+                [FIELD_TYPE_BYTES] = "string", [FIELD_TYPE_NESTED] = "object",
+        };
+
+        if (f->type == FIELD_TYPE_TREE) {
+                json_key(w, "type");
+                json_open_list(w);
+                json_text(w, "object");
+                json_text(w, "string");
+                json_close_list(w);
+        } else if (f->type != FIELD_TYPE_JSON) {
+                json_member_text(w, "type", names[f->type]);
+        }
+        write_enum(w, f);
+}
+
+/* -- answers with a name ------------------------------------------------------------------------------------------------------- */
+
+#define ANY 0, 0
+#define COUNT(a) (sizeof (a) / sizeof *(a))
+
+/* What no operation gives alone. */
+static const struct api_param warning_members[] = {
+        { FIELD_CODE, PARAM_REQUIRED, ANY }, { FIELD_AT_PATH, 0, ANY }, { FIELD_MESSAGE, PARAM_REQUIRED, ANY }, { FIELD_LINE, 0, ANY }, { FIELD_COLUMN, 0, ANY },
+};
+static const struct api_param denial_members[] = {
+        { FIELD_EXEC, 0, ANY }, { FIELD_AT, 0, ANY }, { FIELD_REASON, PARAM_REQUIRED, ANY }, { FIELD_HOST, PARAM_REQUIRED, ANY }, { FIELD_PORT, 0, ANY }, { FIELD_ADDRESS, 0, ANY },
+        { FIELD_SAID, 0, ANY }, { FIELD_COUNT, PARAM_REQUIRED, ANY }, { FIELD_MESSAGE, PARAM_REQUIRED, ANY },
+};
+
+static const struct component {
+        const char *name;
+        enum operation_code code;              /* which gives one; 0: the members */
+        const struct api_param *members;  size_t count;
+} components[] = {
+        { "Sandbox", OP_GET, NULL, 0 }, { "Exec", OP_EXEC_GET, NULL, 0 }, { "FileEntry", OP_FILE_STAT, NULL, 0 }, { "Token", OP_TOKEN_CREATE, NULL, 0 },
+        { "Event", OP_WATCH, NULL, 0 }, { "Warning", OP_MAX, warning_members, COUNT(warning_members) }, { "Denial", OP_MAX, denial_members, COUNT(denial_members) },
+};
+
+static const char *
+component_of(const struct operation *o)
+{
+        for (size_t i = 0; i < COUNT(components); i++)
+                if (components[i].code != OP_MAX && operation(components[i].code)->results == o->results)
+                        return components[i].name;
+        return NULL;
+}
+
+/* What a list of an answer holds, where the table knows. */
+static const char *
+item_of(const struct operation *o, uint16_t tag)
+{
+        if (tag == FIELD_WARNINGS || tag == FIELD_DENIED)
+                return tag == FIELD_WARNINGS ? "Warning" : "Denial";
+        if (tag != FIELD_ITEMS || !o)
+                return NULL;
+        return o->code == OP_LIST ? "Sandbox" : o->code == OP_EXEC_LIST ? "Exec" : o->code == OP_FILE_LIST ? "FileEntry" : o->code == OP_TOKEN_LIST ? "Token"
+               : o->code == OP_DENIALS ? "Denial" : NULL;
+}
+
+void
+openapi_ref(struct json_writer *w, const char *kind, const char *name)
+{
+        char place[96];
+
+        (void)snprintf(place, sizeof place, "#/components/%s/%s", kind, name);
+        json_open_map(w);
+        json_member_text(w, "$ref", place);
+        json_close_map(w);
+}
+
+static void
+write_field(struct json_writer *w, const struct operation *o, const struct api_param *p, int is_answer)
+{
+        const struct api_field *f = api_field(p->tag);
+        int is_list = (p->flags & PARAM_REPEATED) != 0;
+        const char *item = is_answer ? item_of(o, p->tag) : NULL;
+
+        json_open_map(w);
+        json_member_text(w, "description", f->help);
+        if (p->tag == FIELD_ENV) {
+                json_member_text(w, "type", "object");
+                json_key(w, "additionalProperties");
+                openapi_simple(w, "string", NULL);
+        } else if (is_list) {
+                json_member_text(w, "type", "array");
+                json_key(w, "items");
+                if (item) {
+                        openapi_ref(w, "schemas", item);
+                } else {
+                        json_open_map(w);
+                        openapi_type(w, f);
+                        openapi_bounds(w, f, is_answer ? NULL : p);
+                        json_close_map(w);
+                }
+        } else {
+                openapi_type(w, f);
+                openapi_bounds(w, f, is_answer ? NULL : p);
+        }
+        json_close_map(w);
+}
+
+int
+openapi_is_in_body(const struct api_param *p)
+{
+        return (p->flags & (PARAM_IN_PATH | PARAM_IN_QUERY | PARAM_DOOR_ONLY)) == 0;
+}
+
+static void
+write_encoding(struct json_writer *w, const char *other, const char *help)
+{
+        const char *const words[] = { "base64", other, NULL };
+
+        json_open_map(w);
+        json_member_text(w, "type", "string");
+        openapi_words(w, words);
+        json_member_text(w, "description", help);
+        json_close_map(w);
+}
+
+/* A list of an answer that is empty is there, and says so. */
+static bool
+is_always(const struct api_param *p, int is_answer)
+{
+        return (p->flags & PARAM_REQUIRED) != 0 || (is_answer && (p->flags & PARAM_REPEATED) != 0 && (p->flags & PARAM_SPARSE) == 0);
+}
+
+static void
+write_object(struct json_writer *w, const struct operation *of, const struct api_param *params, size_t count, int is_answer)
+{
+        int has_bytes = 0, has_required = 0;
+
+        json_open_map(w);
+        json_member_text(w, "type", "object");
+        json_key(w, "properties");
+        json_open_map(w);
+        for (size_t i = 0; i < count; i++) {
+                if (!is_answer && !openapi_is_in_body(&params[i]))
+                        continue;
+                json_key(w, api_field(params[i].tag)->name);
+                write_field(w, of, &params[i], is_answer);
+                has_bytes |= api_field(params[i].tag)->type == FIELD_TYPE_BYTES;
+                has_required |= is_always(&params[i], is_answer);
+        }
+        if (is_answer && of && of->code == OP_FILE_LIST) {
+                json_key(w, "truncated");
+                openapi_simple(w, "boolean", "true: there is more than is listed (at most 100,000 entries). Absent otherwise.");
+        }
+        if (has_bytes) {
+                json_key(w, "encoding");
+                write_encoding(w, is_answer ? NULL : "utf-8", "base64: values that are bytes are written so.");
+        }
+        json_close_map(w);
+        if (has_required) {
+                json_key(w, "required");
+                json_open_list(w);
+                for (size_t i = 0; i < count; i++)
+                        if (is_always(&params[i], is_answer) && (is_answer || openapi_is_in_body(&params[i])))
+                                json_text(w, api_field(params[i].tag)->name);
+                json_close_list(w);
+        }
+        if (!is_answer)
+                json_member_bool(w, "additionalProperties", false);
+        json_close_map(w);
+}
+
+/* The files of one batch are no field of a record: they go past the keeper. */
+void
+openapi_batch(struct json_writer *w)
+{
+        static const uint16_t tags[] = { FIELD_PATH, FIELD_CONTENT, FIELD_MODE };
+        static const struct api_param mode = { FIELD_MODE, 0, NUMBER_MODE };
+
+        json_open_map(w);
+        json_member_text(w, "type", "object");
+        json_key(w, "required");
+        json_open_list(w);
+        json_text(w, "files");
+        json_close_list(w);
+        json_key(w, "properties");
+        json_open_map(w);
+        json_key(w, "files");
+        json_open_map(w);
+        json_member_text(w, "type", "array");
+        json_key(w, "items");
+        json_open_map(w);
+        json_member_text(w, "type", "object");
+        json_key(w, "properties");
+        json_open_map(w);
+        for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
+                json_key(w, api_field(tags[i])->name);
+                json_open_map(w);
+                json_member_text(w, "description", api_field(tags[i])->help);
+                openapi_type(w, api_field(tags[i]));
+                openapi_bounds(w, api_field(tags[i]), tags[i] == FIELD_MODE ? &mode : NULL);
+                json_close_map(w);
+        }
+        json_key(w, "encoding");
+        write_encoding(w, "utf-8", "base64: content is written so.");
+        json_close_map(w);
+        json_key(w, "required");
+        json_open_list(w);
+        json_text(w, "path");
+        json_text(w, "content");
+        json_close_list(w);
+        json_close_map(w);
+        json_close_map(w);
+        json_close_map(w);
+        json_close_map(w);
+}
+
+/* -- whole records -------------------------------------------------------------------------------------------------------------- */
+
+void
+openapi_result(struct json_writer *w, const struct operation *o)
+{
+        const char *name = component_of(o);
+
+        if (name)
+                openapi_ref(w, "schemas", name);
+        else
+                write_object(w, o, o->results, o->result_count, 1);
+}
+
+void
+openapi_arguments(struct json_writer *w, const struct operation *o)
+{
+        write_object(w, o, o->params, o->param_count, 0);
+}
+
+void
+openapi_members(struct json_writer *w, const struct api_param *params, size_t count)
+{
+        write_object(w, NULL, params, count, 0);
+}
+
+/* -- components ------------------------------------------------------------------------------------------------------------------- */
+
+/* Stable words, for programs. */
+static void
+write_codes(struct json_writer *w)
+{
+        json_open_map(w);
+        json_member_text(w, "type", "string");
+        json_member_text(w, "description", "Stable, for programs; docs/ERRORS.md says what each means.");
+        json_key(w, "enum");
+        json_open_list(w);
+#define ERROR_CODE(name, wire, http, exit_status, hint) json_text(w, wire);
+#include "base/error_codes.def"
+#undef ERROR_CODE
+        json_close_list(w);
+        json_close_map(w);
+}
+
+static void
+write_problem(struct json_writer *w)
+{
+        static const struct { const char *name, *type, *help; } members[] = {
+                { "path", "string", "Place in the caller's own input, slash-separated." }, { "line", "integer", "Line in that input." },
+                { "column", "integer", "Column in that input." }, { "reason", "string", "A word that narrows the code." },
+                { "message", "string", "One sentence." }, { "hint", "string", "What to do next." },
+        };
+        static const char *const always[] = { "code", "message", "hint" };
+
+        json_open_map(w);
+        json_member_text(w, "type", "object");
+        json_key(w, "properties");
+        json_open_map(w);
+        json_key(w, "code");
+        write_codes(w);
+        for (size_t i = 0; i < COUNT(members); i++) {
+                json_key(w, members[i].name);
+                openapi_simple(w, members[i].type, members[i].help);
+        }
+        json_close_map(w);
+        json_key(w, "required");
+        json_open_list(w);
+        for (size_t i = 0; i < COUNT(always); i++)
+                json_text(w, always[i]);
+        json_close_list(w);
+        json_close_map(w);
+}
+
+static void
+write_error(struct json_writer *w)
+{
+        json_open_map(w);
+        json_member_text(w, "type", "object");
+        json_key(w, "properties");
+        json_open_map(w);
+        json_key(w, "error");
+        openapi_ref(w, "schemas", "Problem");
+        json_close_map(w);
+        json_key(w, "required");
+        json_open_list(w);
+        json_text(w, "error");
+        json_close_list(w);
+        json_close_map(w);
+}
+
+/* Two members that are always there, and what one event of a stream says with them. */
+static void
+write_pair(struct json_writer *w, const char *help, const char *first, const char *first_type, const char *second, const char *second_type, int has_encoding)
+{
+        json_open_map(w);
+        json_member_text(w, "type", "object");
+        json_member_text(w, "description", help);
+        json_key(w, "properties");
+        json_open_map(w);
+        json_key(w, first);
+        openapi_simple(w, first_type, NULL);
+        json_key(w, second);
+        openapi_simple(w, second_type, NULL);
+        if (has_encoding) {
+                json_key(w, "encoding");
+                write_encoding(w, NULL, "base64: data is written so.");
+        }
+        json_close_map(w);
+        json_key(w, "required");
+        json_open_list(w);
+        json_text(w, first);
+        json_text(w, second);
+        json_close_list(w);
+        json_close_map(w);
+}
+
+static void
+write_stream(struct json_writer *w)
+{
+        static const char *const names[] = { "ExecStarted", "ExecOutput", "Exec", "Problem" };
+
+        json_open_map(w);
+        json_member_text(w, "description", "The data of one event. `started`: ExecStarted; `stdout` and `stderr`: ExecOutput; last comes `end`: Exec, or `error`: Problem.");
+        json_key(w, "anyOf");
+        json_open_list(w);
+        for (size_t i = 0; i < COUNT(names); i++)
+                openapi_ref(w, "schemas", names[i]);
+        json_close_list(w);
+        json_close_map(w);
+}
+
+void
+openapi_schemas(struct json_writer *w)
+{
+        json_open_map(w);
+        for (size_t i = 0; i < COUNT(components); i++) {
+                const struct operation *o = components[i].code == OP_MAX ? NULL : operation(components[i].code);
+
+                json_key(w, components[i].name);
+                write_object(w, o, o ? o->results : components[i].members, o ? o->result_count : components[i].count, 1);
+        }
+        json_key(w, "ExecStarted");
+        write_pair(w, "The command runs.", "exec", "integer", "pid", "integer", 0);
+        json_key(w, "ExecOutput");
+        write_pair(w, "A piece of its output, and the number of bytes of that stream before it.", "offset", "integer", "data", "string", 1);
+        json_key(w, "ExecStream");
+        write_stream(w);
+        json_key(w, "Problem");
+        write_problem(w);
+        json_key(w, "Error");
+        write_error(w);
+        json_close_map(w);
+}
