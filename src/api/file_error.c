@@ -76,7 +76,10 @@ file_error_read(struct error *e, int status, const char *path, size_t len)
         take_path(shown, sizeof shown, path, path ? len : 0);
         if (row < 0)
                 return fail(e, ERROR_BACKEND_FAILED, "the file operation inside failed with status %d%s%s", status, shown[0] ? ": " : "", shown);
-        return fail_at(e, rows[row].code, "path", rows[row].reason, "%s%s%s", shown, shown[0] ? ": " : "", rows[row].message);
+        (void)fail_at(e, rows[row].code, "path", rows[row].reason, "%s%s%s", shown, shown[0] ? ": " : "", rows[row].message);
+        if (status == ENOSPC)
+                error_hint(e, "Remove files, or raise metadata.carrel.limits.disk_mb: it caps the bytes and the number of files in /tmp, /run, /dev/shm and the home. A mount has its disk's space.");
+        return -1;
 }
 
 int

@@ -23,7 +23,7 @@
 #include "wall/wall.h"
 #include "wire/message.h"
 
-enum { TMPFS_INODES = 65536, ROOT_PAGES = 16 * 4096, STOCK_FIRST = 128, STOCK_EARLY = 24 };
+enum { TMPFS_INODES = 65536 /* at least */, INODE_BYTES = 4096 /* of size that allow one more */, ROOT_PAGES = 16 * 4096, STOCK_FIRST = 128, STOCK_EARLY = 24 };
 
 /* Names in the workshop: what hides a file, what hides a directory. */
 #define NOTHING "nothing"
@@ -358,7 +358,7 @@ make_tmpfs(uint64_t size, uint64_t mode)
 
         (void)snprintf(size_text, sizeof size_text, "%llu", (unsigned long long)size);
         (void)snprintf(mode_text, sizeof mode_text, "%o", (unsigned)mode);
-        (void)snprintf(inodes, sizeof inodes, "%d", TMPFS_INODES);
+        (void)snprintf(inodes, sizeof inodes, "%llu", (unsigned long long)(size / INODE_BYTES > TMPFS_INODES ? size / INODE_BYTES : TMPFS_INODES));
         return make_file_system("tmpfs", settings, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 }
 

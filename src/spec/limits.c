@@ -44,7 +44,8 @@ static const struct field carrel_limits_rows[] = {
         { .name = "io_write_bps", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, io_write_bps), .min = 1,
           .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET, .help = "Bytes written per second, each block device." },
         { .name = "disk_mb", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, disk_mb), .min = 1,
-          .max = 1u << 30, .fallback = 256, .help = "All private writable places together (/tmp, /var/tmp, /run, /dev/shm, home), MiB." },
+          .max = 1u << 30, .fallback = 256, .help = "All private writable places together (/tmp, /var/tmp, /run, /dev/shm, home), MiB. "
+                  "They hold one file or directory for each 4 KiB of it, and at least 65536." },
         { .name = "output_bytes", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, output_bytes), .min = 1,
           .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET,
           .help = "Standard output and error of one command together; what comes after is dropped and counted." },

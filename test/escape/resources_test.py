@@ -111,6 +111,9 @@ def places():
         done = ws.python(INODES % ("/tmp", 100000))
         count, code = done.stdout.split()
         check("D06: files without bytes end too", int(count) < 70000 and code == b"28", done)
+        with Workspace(carrel="limits: {disk_mb: 320}") as larger:
+            count, code = larger.python(INODES % ("/tmp", 100000)).stdout.split()
+            check("D06: ... and there is one for each 4 KiB of disk_mb", 81000 < int(count) <= 81920 and code == b"28", count, code)
         done = ws.sh("for i in 1 2; do : > /workspace/f$i; done; : > /tmp/one")
         check("D06: ... and the next sandbox begins with all of them", done.returncode == 0, done)
         if has_layers():
