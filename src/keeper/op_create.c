@@ -354,9 +354,10 @@ begin(struct call *c, struct sandbox *s, struct error *e)
 static struct sandbox *
 not_ready(const struct keeper *k, struct error *e)
 {
-        (void)fail(e, ERROR_UNAVAILABLE, k->pool ? "no ready box stands in the pool for this" : "this daemon keeps no pool of ready boxes");
-        if (!k->pool)
-                error_hint(e, "Start it with `carrel serve --pool N`, or create a sandbox without claiming one.");
+        if (k->pool)
+                return (void)fail(e, ERROR_UNAVAILABLE, "no sandbox of the pool is ready for this"), NULL;
+        (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, NULL, "no_pool", "this daemon keeps no pool of ready sandboxes");
+        error_hint(e, "Start it with `carrel serve --pool N`, or create a sandbox without claiming one.");
         return NULL;
 }
 
