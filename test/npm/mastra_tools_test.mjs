@@ -200,8 +200,28 @@ async function resolvers(t) {
         });
 }
 
+// A package that is too old lacks names: the import says which version has them.
+async function old_core(t) {
+        await t.test('an older @mastra/core is told by its version', async () => {
+                const place = fs.mkdtempSync(path.join(BUILD, 'old-core-')), core = path.join(place, 'node_modules/@mastra/core');
+                try {
+                        fs.mkdirSync(core, { recursive: true });
+                        fs.writeFileSync(path.join(core, 'package.json'), JSON.stringify({ name: '@mastra/core', version: '1.60.0', type: 'module', exports: { './workspace': './workspace.js' } }));
+                        fs.writeFileSync(path.join(core, 'workspace.js'), 'export class MastraSandbox {}\nexport class ProcessHandle {}\nexport class SandboxProcessManager {}\n');
+                        fs.cpSync(path.join(BUILD, 'sdk'), path.join(place, 'node_modules/carrel-sandbox'), { recursive: true });
+                        fs.writeFileSync(path.join(place, 'old.mjs'), "await import('./node_modules/carrel-sandbox/dist/mastra.js');\n");
+                        const r = await program(path.join(BUILD, 'node_modules', `node-linux-${process.arch === 'arm64' ? 'arm64' : 'x64'}`, 'bin/node'), [path.join(place, 'old.mjs')], { cwd: place });
+                        assert.notEqual(r.status, 0);
+                        assert.match(r.stderr, /needs @mastra\/core 1\.71\.0 or later: the one that is installed has no MountError, SandboxAbortError/);
+                        assert.doesNotMatch(r.stderr, /SyntaxError/);
+                } finally {
+                        fs.rmSync(place, { recursive: true, force: true });
+                }
+        });
+}
+
 await run(t => with_daemon([], async d => {
         daemon = d;
-        for (const part of [pages, tools_of, aborts, resolvers])
+        for (const part of [old_core, pages, tools_of, aborts, resolvers])
                 await part(t);
 }));

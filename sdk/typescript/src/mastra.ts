@@ -7,7 +7,6 @@
 import { randomUUID } from 'node:crypto';
 import * as path from 'node:path';
 
-import { MastraSandbox, MountError, SandboxAbortError, SandboxNotReadyError, validateSandboxFileMode } from '@mastra/core/workspace';
 import type {
         CommandResult, ExecuteCommandOptions, MastraSandboxOptions, MountManager, MountResult, ProviderStatus, SandboxFileInput, SandboxInfo, SandboxNetworking,
         WorkspaceFilesystem, WriteFilesOptions,
@@ -17,6 +16,7 @@ import { CarrelClient } from './client.ts';
 import type { SandboxEntry, SandboxRequest } from './client.ts';
 import { CarrelError } from './http.ts';
 import type { Place } from './http.ts';
+import { workspace } from './mastra_core.ts';
 import { CarrelProcessManager } from './mastra_process.ts';
 import type { CarrelSpawnOptions } from './mastra_process.ts';
 
@@ -45,7 +45,7 @@ export interface CarrelSandboxOptions extends Omit<MastraSandboxOptions, 'proces
 const DAY_MS = 86_400_000;
 const BEFORE_START = 'Commands run in a Carrel sandbox: isolated by the kernel, without a network unless its manifest names one. It is made at the first command.';
 
-export class CarrelSandbox extends MastraSandbox<SandboxEntry> {
+export class CarrelSandbox extends workspace.MastraSandbox<SandboxEntry> {
         readonly id: string;
         readonly name = 'CarrelSandbox';
         readonly provider = 'carrel';
@@ -144,7 +144,7 @@ export class CarrelSandbox extends MastraSandbox<SandboxEntry> {
         /** Its id in the daemon. */
         get boxId(): string {
                 if (!this.entry)
-                        throw new SandboxNotReadyError(this.id);
+                        throw new workspace.SandboxNotReadyError(this.id);
                 this.is_used = true;
                 return this.entry.id;
         }
@@ -172,15 +172,15 @@ export class CarrelSandbox extends MastraSandbox<SandboxEntry> {
         override async writeFiles(files: SandboxFileInput[], options: WriteFilesOptions = {}): Promise<void> {
                 for (const file of files)
                         if (file.mode !== undefined)
-                                validateSandboxFileMode(file.mode);
+                                workspace.validateSandboxFileMode(file.mode);
                 if (options.abortSignal?.aborted)
-                        throw new SandboxAbortError('writeFiles', options.abortSignal.reason);
+                        throw new workspace.SandboxAbortError('writeFiles', options.abortSignal.reason);
                 await this.ensureRunning();
                 try {
                         await this.client.writeFiles(this.boxId, files.map(f => ({ ...f, path: this.directory(f.path) ?? f.path })), { signal: options.abortSignal });
                 } catch (e) {
                         if (options.abortSignal?.aborted)
-                                throw new SandboxAbortError('writeFiles', options.abortSignal.reason);
+                                throw new workspace.SandboxAbortError('writeFiles', options.abortSignal.reason);
                         throw e;
                 }
         }
@@ -240,9 +240,9 @@ export class CarrelSandbox extends MastraSandbox<SandboxEntry> {
 
         override async unmount(at: string): Promise<void> {
                 if (this.mounted?.at !== at)
-                        throw new MountError(`nothing is mounted at ${at}`, at);
+                        throw new workspace.MountError(`nothing is mounted at ${at}`, at);
                 if (this.is_used)
-                        throw new MountError('the sandbox has been used: destroy() it instead', at);
+                        throw new workspace.MountError('the sandbox has been used: destroy() it instead', at);
                 this.mounted = undefined;
                 await this.remake();
                 this.mounts.delete(at);

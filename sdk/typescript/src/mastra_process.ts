@@ -10,12 +10,12 @@ import { randomUUID } from 'node:crypto';
 import { StringDecoder } from 'node:string_decoder';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { ProcessHandle, SandboxProcessManager } from '@mastra/core/workspace';
-import type { CommandResult, ProcessInfo, SpawnProcessOptions } from '@mastra/core/workspace';
+import type { CommandResult, ProcessHandle, ProcessInfo, SpawnProcessOptions } from '@mastra/core/workspace';
 
 import type { CarrelClient, Exec, ExecEvent, ExecRequest } from './client.ts';
 import { CarrelError } from './http.ts';
 import type { CarrelSandbox } from './mastra.ts';
+import { workspace } from './mastra_core.ts';
 
 /** How long a lost connection is tried again before a process counts as lost. */
 const RECONNECT_MS = 30_000;
@@ -49,7 +49,7 @@ async function persist<T>(attempt: () => Promise<T>): Promise<T> {
         }
 }
 
-class CarrelProcess extends ProcessHandle {
+class CarrelProcess extends workspace.ProcessHandle {
         readonly pid: string;
         exitCode: number | undefined;
         private readonly client: CarrelClient;
@@ -181,7 +181,7 @@ class CarrelProcess extends ProcessHandle {
         }
 }
 
-export class CarrelProcessManager extends SandboxProcessManager<CarrelSandbox> {
+export class CarrelProcessManager extends workspace.SandboxProcessManager<CarrelSandbox> {
         override async spawn(command: string, options: CarrelSpawnOptions = {}): Promise<ProcessHandle> {
                 const begin = () => this.begin(command, options);
                 let handle: CarrelProcess;
