@@ -160,9 +160,7 @@ retire_one(struct names *n, uint64_t now_ms)
         }
         if (best == NO_SLOT)
                 return 0;
-        n->slots[best]->is_retired = 1;
-        n->slots[best]->used_ms = now_ms;
-        n->count--;
+        names_retire(n, (uint32_t)best + WALL_NAME_FIRST, now_ms);
         return (uint32_t)best + WALL_NAME_FIRST;
 }
 
@@ -224,6 +222,26 @@ names_has(const struct names *n, const struct egress_host *host)
         const struct slot *s = slot_of_name(n, host, &index);
 
         return s && !s->is_retired;
+}
+
+uint64_t
+names_idle_ms(const struct names *n, uint32_t index, uint64_t now_ms)
+{
+        const struct slot *s = slot_of_index(n, index);
+
+        return s && !s->is_retired && now_ms > s->used_ms ? now_ms - s->used_ms : 0;
+}
+
+void
+names_retire(struct names *n, uint32_t index, uint64_t now_ms)
+{
+        struct slot *s = slot_of_index(n, index);
+
+        if (!s || s->is_retired)
+                return;
+        s->is_retired = 1;
+        s->used_ms = now_ms;
+        n->count--;
 }
 
 const struct egress_host *

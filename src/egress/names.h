@@ -30,6 +30,12 @@ uint32_t names_give(struct names *n, const struct egress_host *host, uint64_t no
 /* Has `host` an index now? Counts as no use. */
 bool names_has(const struct names *n, const struct egress_host *host);
 
+/* For how long a name was not used; 0 where the index has none, or a retired one. Counts as no use. */
+uint64_t names_idle_ms(const struct names *n, uint32_t index, uint64_t now_ms);
+
+/* Retires the name of an index that is in use. */
+void names_retire(struct names *n, uint32_t index, uint64_t now_ms);
+
 /* The name of an index, or NULL: none has it, or it is retired (*ret_is_retired). The use counts as of now. */
 const struct egress_host *names_find(struct names *n, uint32_t index, uint64_t now_ms, int *ret_is_retired);
 

@@ -224,11 +224,38 @@ addresses_and_indices_are_the_same(void **state)
         }
 }
 
+static void
+one_that_is_idle_is_retired_by_its_index(void **state)
+{
+        struct names *n = names_new(2);
+        struct egress_host a = { "a.test" }, b = { "b.test" };
+        uint32_t index, retired;
+        int is_new, is_retired;
+
+        (void)state;
+        assert_non_null(n);
+        index = names_give(n, &a, 1000, &is_new, &retired);
+        assert_true(names_give(n, &b, 5000, &is_new, &retired) != 0);
+        assert_int_equal(names_idle_ms(n, index, 7000), 6000);
+        assert_int_equal(names_idle_ms(n, index + 100, 7000), 0);
+        assert_int_equal(names_idle_ms(n, 0, 7000), 0);
+        names_retire(n, index, 7000);
+        names_retire(n, index, 8000);
+        names_retire(n, 0, 8000);
+        assert_int_equal(names_count(n), 1);
+        assert_int_equal(names_idle_ms(n, index, 9000), 0);
+        assert_null(names_find(n, index, 9000, &is_retired));
+        assert_true(is_retired);
+        assert_int_equal(names_give(n, &a, 9000, &is_new, &retired), index);
+        names_free(n);
+}
+
 int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_name_keeps_its_index), cmocka_unit_test(idle_names_give_way_and_rest), cmocka_unit_test(a_retired_index_rests), cmocka_unit_test(a_retired_name_comes_back_to_its_own),
+                cmocka_unit_test(a_name_keeps_its_index),
+                cmocka_unit_test(one_that_is_idle_is_retired_by_its_index), cmocka_unit_test(idle_names_give_way_and_rest), cmocka_unit_test(a_retired_index_rests), cmocka_unit_test(a_retired_name_comes_back_to_its_own),
                 cmocka_unit_test(what_was_given_out_is_put_back), cmocka_unit_test(H21_no_index_changes_hands_early), cmocka_unit_test(the_largest_wall_is_bounded),
                 cmocka_unit_test(addresses_and_indices_are_the_same),
         };

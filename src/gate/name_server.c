@@ -244,11 +244,16 @@ name_server_listened(struct wall *w, uint32_t number, uint32_t *ret_index, uint1
                                 continue;
                         *ret_index = q->index;
                         *ret_port = q->wanted[i].port;
+                        if (sys == ENFILE && wall_retire_listener(w)) {        /* there is room for it now */
+                                q->wanted[i].number = wall_ask_listener(w, *ret_index, *ret_port);
+                                if (q->wanted[i].number != 0)
+                                        return true;
+                        }
                         q->wanted[i] = q->wanted[--q->wanted_count];
                         host = names_find(w->names, q->index, loop_now_ms(), &is_retired);
                         /* Questions for A and AAAA come together, and each asks: the second finds the port taken by the first. */
                         if (sys != 0 && !wall_has_listener(w, *ret_index, *ret_port)) {
-                                struct denial_note note = { .reason = sys == EADDRINUSE ? DENIAL_TAKEN : DENIAL_FAILED, .host = host ? host->text : "", .other = "", .port = *ret_port,
+                                struct denial_note note = { .reason = sys == EADDRINUSE ? DENIAL_TAKEN : sys == ENFILE ? DENIAL_PORTS : DENIAL_FAILED, .host = host ? host->text : "", .other = "", .port = *ret_port,
                                                             .is_udp = !q->origin.stream, .client = &q->origin.client, .to = &q->origin.to };
 
                                 denials_tell(w, &note);

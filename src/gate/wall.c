@@ -180,6 +180,39 @@ wall_has_listener(const struct wall *w, uint32_t index, uint16_t port)
         return false;
 }
 
+bool
+wall_retire_listener(struct wall *w)
+{
+        uint64_t now = loop_now_ms(), longest = NAMES_IDLE_MS - 1;
+        uint32_t index = 0;
+
+        for (const struct listener *l = w->listeners; l; l = l->next) {
+                uint64_t idle = l->index != 0 ? names_idle_ms(w->names, l->index, now) : 0;
+
+                if (idle > longest) {
+                        longest = idle;
+                        index = l->index;
+                }
+        }
+        if (index == 0)
+                return false;
+        names_retire(w->names, index, now);
+        wall_tell_named(w, index, names_was(w->names, index)->text, true);
+        for (struct listener **at = &w->listeners; *at;) {
+                struct listener *l = *at;
+
+                if (l->index != index) {
+                        at = &l->next;
+                        continue;
+                }
+                *at = l->next;
+                w->listener_count--;
+                listener_end(l);
+                free(l);
+        }
+        return true;
+}
+
 uint32_t
 wall_ask_listener(struct wall *w, uint32_t index, uint16_t port)
 {

@@ -91,6 +91,12 @@ void listener_failed(struct listener *l, int sys);
 /* Is there a listener for this port at this name? */
 bool wall_has_listener(const struct wall *w, uint32_t index, uint16_t port);
 
+/*
+ * Of the names that have listeners of their own, on ports from 1024 on, retires the one that was not used for longest, if that is long enough, and lets the box close what
+ * listened for it. False: none is.
+ */
+bool wall_retire_listener(struct wall *w);
+
 /* Asks the box for one. The number of the request, or 0. */
 uint32_t wall_ask_listener(struct wall *w, uint32_t index, uint16_t port);
 

@@ -3,12 +3,14 @@
 import os
 import socket
 import struct
+import subprocess
 import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import check, end
-from gate_rig import A, Gate, Names, Origin, enter, read_name
+from box_rig import ALWAYS, check, end
+from gate_rig import A, PRELUDE, Gate, Names, Origin, enter, read_name
+from test_clock import Clock
 
 SLOW_S = 0.6                                            # longer than the gate takes to be refused over TCP, shorter than it waits for an answer
 AT, TCP_AT = ("127.0.0.5", 5300), ("127.0.0.6", 5300)
@@ -120,12 +122,37 @@ def tunnels():
         "early HTTP/1.1 200 EARLY"], r)
 
 
+PAIRS = r'''
+def look(i): return "ok" if (got := ask_on("n%d.wild.test" % i) if i < 64 else ask("n%d.wild.test" % i))[0] == 0 and got[1] else "rcode %d" % got[0]
+print([look(i) for i in range(64)].count("ok"), look(64))
+old = address("n0.wild.test")
+print("full"); sys.stdin.readline()
+for i in range(1, 64): assert look(i) == "ok", i
+print(look(65), talk(address("n65.wild.test"), 2201), talk(old, 2201))
+'''
+
+
+def pairs():
+    """Names that have a listener of their own: 64 at once, and an idle one makes room."""
+    Names({"n%d.wild.test" % i: ["127.0.0.1"] for i in range(70)}, at=("127.0.0.8", 5300))
+    Origin("127.0.0.1", 2201, lambda peer: peer.sendall(b"here"))
+    with Clock() as clock:
+        g = Gate(["*.wild.test:2201"], resolvers=("127.0.0.8:5300",), program=os.path.join(clock.build, "carrel"), routed=False)
+        p = subprocess.Popen(g.argv(sys.executable, "-uc", PRELUDE + PAIRS), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(g.env, **clock.env))
+        said = [p.stdout.readline(), p.stdout.readline()]
+        clock.move(301)
+        out, err = p.communicate(b"\n", timeout=ALWAYS)
+    check("the 65th name with a port from 1024 on is refused with a reason of its own", said[0] == b"64 rcode 2\n" and b'"too_many_ports"' in err, said, err[-2000:])
+    check("  and where one was idle for 5 minutes it makes room, and its address is in use no more", out == b"ok here ECONNREFUSED\n", out, err[-2000:])
+
+
 def main():
     enter()
     Origin("127.0.0.1", 80)
     truncated()
     time_to_live()
     tunnels()
+    pairs()
     end()
 
 
