@@ -359,6 +359,8 @@ struct carrel_event {
         uint32_t exec;                         /* 0: of no exec */
         int exit_code;                         /* of an exec that exited; else -1 */
         const char *slug, *actor, *purpose, *granted_by;       /* of "secret-revealed", "secret-denied"; else NULL. Never a value */
+        const char *host_path, *kept_at;       /* of "name-moved", "content-changed", ...: a name on the host that programs there act on, and where it is now; else NULL */
+        const char *reason;                    /* of "config-restored": the key that may not change; else NULL */
 };
 
 /* Events of one sandbox, or of all of the caller's (`id` NULL), from now on, over a connection of their own. */

@@ -84,6 +84,7 @@ be_over(struct box *b)
         loop_watch_remove(&b->guest);
         loop_timer_remove(&b->deadline);
         loop_timer_remove(&b->floor);
+        loop_timer_remove(&b->quiet);
         b->busy++;
         for (struct exec *x = b->execs, *next; x; x = next) {
                 next = x->next;
@@ -194,6 +195,8 @@ obey_guest(struct box *b, struct wire_message *m, const void *body)
 
                 memcpy(&answer, body, sizeof answer);
                 keeper_connected(b, &answer, take_fd(m));
+        } else if (m->kind == WIRE_IDLE && m->len == 0) {
+                quiet_heard(b);
         } else if (m->kind == WIRE_WALL || m->kind == WIRE_WALL_LISTENED) {
                 if (wall_hear(b, m, body) < 0)
                         box_end(b, BOX_GONE_DIED);
@@ -406,7 +409,7 @@ begin(struct box *b, const struct box_start *start)
         b->has_guest = b->has_maker = 1;
         b->oom_counter = b->cpu_counter = -1;
         b->groups = (struct groups){ .root = -1, .work = -1, .events = -1 };
-        b->deadline.due_ms = b->floor.due_ms = b->late.due_ms = b->hush.due_ms = b->deaf.due_ms = b->ahead.timer.due_ms = LOOP_NEVER;
+        b->deadline.due_ms = b->floor.due_ms = b->late.due_ms = b->hush.due_ms = b->deaf.due_ms = b->ahead.timer.due_ms = b->quiet.due_ms = LOOP_NEVER;
         b->listening = start->listener;
         b->spare_idle_ms = start->spare_idle_ms;
         b->overdue_ms = start->overdue_ms;

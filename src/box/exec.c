@@ -291,6 +291,8 @@ send_to_guest(struct exec *x, struct wire_exec *wire, size_t len)
         int fds[4], result = choose_group(x, wire);
         size_t count = 0;
 
+        if (result == 0)
+                result = quiet_end(b);
         if (result < 0) {
                 exec_failed(x, &(struct wire_exec_failed){ x->number, -result, WIRE_STAGE_PREPARE });
                 return;
@@ -505,6 +507,7 @@ exec_finish(struct exec *x)
                 tell(x, WIRE_BOX_FINISHED);
         limit_lingering(b);
         exec_prune(b);
+        quiet_look(b);
 }
 
 static void end_with(struct exec *x, const struct wire_exec_ended *ended);

@@ -147,6 +147,9 @@ struct box {
         struct wire_box_gone gone;
         struct loop_timer deadline, floor, late, deaf, hush;
         struct ahead ahead;
+        unsigned is_busy, is_idle;     /* as the maker was told; as pid 1 said last */
+        struct loop_timer quiet;
+        uint64_t quiet_ms;             /* until its next look */
         uint64_t spare_idle_ms;        /* a spare waits so long after the last exec; 0: there is never one */
         uint64_t overdue_ms;           /* an exec that was killed may take so long to end */
         int listening;
@@ -195,6 +198,11 @@ void limits_take_counter(struct box *b, int take_fd);
 uint64_t limits_oom_kills(const struct box *b);
 void limits_credit_oom(struct box *b);                         /* before an exec begins or ends: kills since the last time are of the one that runs alone */
 uint64_t limits_cpu_ns(const struct box *b);
+
+/* -- quiet.c ------------------------------------------------------------------------------------------------------- */
+int quiet_end(struct box *b);                                  /* before an exec is sent to pid 1: 0 or -errno, and then it may not be */
+void quiet_look(struct box *b);                                /* an exec is over: does anything still run? */
+void quiet_heard(struct box *b);                               /* pid 1 says that it has no child left */
 
 /* -- ahead.c ------------------------------------------------------------------------------------------------------- */
 void ahead_want(struct box *b);                                /* soon, when nothing more urgent is begun */

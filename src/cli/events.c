@@ -42,6 +42,9 @@ print_json(const struct carrel_event *event)
         member(&w, "actor", event->actor);
         member(&w, "purpose", event->purpose);
         member(&w, "granted_by", event->granted_by);
+        member(&w, "host_path", event->host_path);
+        member(&w, "kept_at", event->kept_at);
+        member(&w, "reason", event->reason);
         json_close_map(&w);
         return json_print(&w, stdout);
 }
@@ -78,6 +81,9 @@ print_text(const struct carrel_event *event)
         print_word(" as ", event->purpose);
         print_word(" for ", event->actor);
         print_word(", granted by ", event->granted_by);
+        print_word("  ", event->host_path);
+        print_word(", now at ", event->kept_at);
+        print_word(": ", event->reason);
         (void)fputc('\n', stdout);
         return fflush(stdout) == 0 ? 0 : 125;
 }

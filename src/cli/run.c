@@ -21,6 +21,7 @@
 #include "cli/scope.h"
 #include "cli/secret.h"
 #include "cli/wall.h"
+#include "git/config.h"
 #include "sandbox/environment.h"
 #include "sandbox/run.h"
 #include "wire/message.h"
@@ -86,7 +87,15 @@ static const struct { const char *word, *sentence; } kept_words[KEPT_WHAT_MAX] =
         [KEPT_CHANGED] = { "changed", "was changed by the command. Programs of the host act on it: look at the change first." },
         [KEPT_STUCK] = { "stuck", "was made by the command, could not be moved out of the workspace, and the command was killed. Programs of the host act on it." },
         [KEPT_STRICT] = { "refused", "was made by the command, so the command was killed (metadata.carrel.protect: strict). It is now at" },
+        [KEPT_RESTORED] = { "restored", "was changed by the command and put back as it was:" },
 };
+
+/* Of a configuration: why it was put back. */
+static const char *
+effect_of(const struct run_kept *k)
+{
+        return k->key[0] != '\0' ? git_config_effect(k->key) : "it cannot be read to its end";
+}
 
 static void
 kept_write_json(struct json_writer *out, const struct run_result *r)
@@ -99,6 +108,10 @@ kept_write_json(struct json_writer *out, const struct run_result *r)
                 json_member_text(out, "what", kept_words[r->kept[i].what].word);
                 if (r->kept[i].place[0] != '\0')
                         json_member_text(out, "kept_at", r->kept[i].place);
+                if (r->kept[i].what == KEPT_RESTORED) {
+                        json_member_text(out, "key", r->kept[i].key);
+                        json_member_text(out, "effect", effect_of(&r->kept[i]));
+                }
                 json_close_map(out);
         }
         json_close_list(out);
@@ -134,6 +147,16 @@ kept_print(const struct run_result *r)
                         print_quoted(k->place);
                         (void)fputc(' ', stderr);
                         print_quoted(k->name);
+                } else if (k->what == KEPT_RESTORED) {
+                        (void)fputc(' ', stderr);
+                        print_escaped(stderr, k->key, false);
+                        (void)fprintf(stderr, "%s%s.", k->key[0] != '\0' ? ": " : "", effect_of(k));
+                        if (k->place[0] != '\0') {
+                                (void)fputs(" Look at the change, and take it with: mv ", stderr);
+                                print_quoted(k->place);
+                                (void)fputc(' ', stderr);
+                                print_quoted(k->name);
+                        }
                 } else if (k->what == KEPT_STRICT) {
                         (void)fputc(' ', stderr);
                         print_escaped(stderr, k->place, false);

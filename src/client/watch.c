@@ -77,6 +77,8 @@ read_event(struct carrel_events *w, const struct wire_message *m, struct carrel_
                 .exit_code = (int)record_get_int(&r, FIELD_EXIT_CODE, -1),
                 .slug = answer_text(&w->arena, &r, FIELD_SLUG), .actor = answer_text(&w->arena, &r, FIELD_ACTOR),
                 .purpose = answer_text(&w->arena, &r, FIELD_PURPOSE), .granted_by = answer_text(&w->arena, &r, FIELD_GRANTED_BY),
+                .host_path = answer_text(&w->arena, &r, FIELD_HOST_PATH), .kept_at = answer_text(&w->arena, &r, FIELD_KEPT_AT),
+                .reason = answer_text(&w->arena, &r, FIELD_REASON),
         };
         if (answer_check(&w->arena, e) < 0)
                 return -1;

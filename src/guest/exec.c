@@ -158,6 +158,21 @@ tell_row(struct execs *x, struct exec *e)
         return told;
 }
 
+/* Where no control group says it: a reaper ends when nothing is left below it, and what it leaves when it is killed becomes our child. */
+static int
+tell_idle(struct execs *x)
+{
+        siginfo_t info;
+        int told = 1;
+
+        if (!x->owes_idle || waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD)
+                return 1;
+        told = tell(x, WIRE_IDLE, NULL, 0, -1);
+        if (told > 0)
+                x->owes_idle = 0;
+        return told;
+}
+
 int
 execs_tell(struct execs *x)
 {
@@ -172,6 +187,8 @@ execs_tell(struct execs *x)
                         told = tell_row(x, &x->rows[i]);
         if (told > 0)
                 x->has_news = 0;
+        if (told > 0 && !x->has_news && (told = tell_idle(x)) == 0)
+                x->has_news = 1;
         return told < 0 ? -1 : 0;
 }
 
@@ -286,6 +303,7 @@ start(struct execs *x, struct exec *e, const struct command *c)
         if (pid < 0)
                 return pid;
         e->child = pid;
+        x->owes_idle |= (c->head.flags & WIRE_EXEC_TREE) != 0;
         e->has_reaper = is_apart && (c->head.flags & WIRE_EXEC_BUILTIN) == 0;
         return 0;
 }
@@ -582,6 +600,7 @@ execs_reap(struct execs *x)
                 e = e ? find_child(x, info.si_pid) : NULL;
                 if (e)
                         note_child(x, e, status, &usage);
+                x->has_news |= x->owes_idle;
                 info.si_pid = 0;
                 left--;
         }

@@ -42,6 +42,7 @@ struct execs {
         int has_news;                  /* somebody's ending waits for room in the socket */
         int has_refusal;               /* and so does a refusal for which there was no row */
         int is_ending;                 /* the last command is over, and told */
+        int owes_idle;                 /* WIRE_IDLE, once no child is left */
         int has_strays;                /* a reaper was killed: what it held is below pid 1 now */
         unsigned stray_passes, stray_finds;    /* so far; of those: nothing was found although everything stood still */
         uint64_t due_ms;               /* boot clock: no pass of killing before that */

@@ -279,6 +279,8 @@ write_event(struct record_writer *w, const struct sandbox *s, const char *event,
         if (kept) {
                 record_text(w, FIELD_HOST_PATH, kept->name);
                 record_text(w, FIELD_KEPT_AT, kept->kept[0] != '\0' ? kept->kept : NULL);
+                if (kept->what == KEPT_RESTORED)
+                        record_text(w, FIELD_REASON, kept->key);
         }
         if (!l)
                 return;
@@ -358,10 +360,10 @@ void
 watch_tell_kept(struct sandbox *s, const struct wire_kept *kept)
 {
         static const char *const events[KEPT_WHAT_MAX] = { [KEPT_MOVED] = "name-moved", [KEPT_MADE] = "name-made", [KEPT_CHANGED] = "content-changed",
-                                                           [KEPT_STUCK] = "name-stuck", [KEPT_STRICT] = "name-refused" };
+                                                           [KEPT_STUCK] = "name-stuck", [KEPT_STRICT] = "name-refused", [KEPT_RESTORED] = "config-restored" };
         struct wire_kept copy = *kept;
 
-        copy.name[sizeof copy.name - 1] = copy.kept[sizeof copy.kept - 1] = '\0';
+        copy.name[sizeof copy.name - 1] = copy.key[sizeof copy.key - 1] = copy.kept[sizeof copy.kept - 1] = '\0';
         if (copy.what < KEPT_WHAT_MAX && events[copy.what])
                 tell(s, events[copy.what], NULL, NULL, NULL, &copy);
 }

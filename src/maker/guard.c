@@ -7,6 +7,10 @@
  *                        | cannot be moved: reported, and no longer looked for
  *     absent --made, and may be--> reported
  *     content --changed when the box ends--> reported
+ *     configuration --changed--> judged --runs nothing--> configuration
+ *                                  | else: moved, put back as it was, reported
+ *     absent --made while nothing of the payload runs--> the host's --gone--> absent
+ *                                                             | changed when a command ends, or the box: reported
  *
  * Theory: nothing of ours is ever made in a directory of the host. inotify only says when to look; what is found is decided by a look at
  * every name, which is made once more after the last process of the box is gone: that look is the guarantee.
@@ -16,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -26,6 +31,7 @@
 #include "maker/kept.h"
 #include "wire/message.h"
 
+enum { WATCHED = IN_CREATE | IN_MOVED_TO | IN_ONLYDIR, WATCHED_TOO = IN_DELETE | IN_MOVED_FROM };
 enum { PIECE_ROOM = 256, PATH_ROOM = 4096, MARK_ENTRIES_MAX = 1024, MARK_DEPTH_MAX = 4 };
 
 /* -- identity -------------------------------------------------------------------------------------------------- */
@@ -202,19 +208,20 @@ take_list(struct guard *g, const struct step *s, int source)
 
 /* The directories that hold guarded names, as far as they are there. A second watch of one directory is the first. */
 static void
-watch_directory(struct guard *g, int dir)
+watch_directory(struct guard *g, int dir, unsigned more)
 {
         char path[64];
 
         (void)snprintf(path, sizeof path, "/proc/self/fd/%d", dir);
-        if (g->inotify >= 0 && inotify_add_watch(g->inotify, path, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) < 0) {
+        if (g->inotify >= 0 && inotify_add_watch(g->inotify, path, WATCHED | IN_MASK_ADD | more | (g->has_hosts ? WATCHED_TOO : 0)) < 0) {
                 (void)close(g->inotify);
                 g->inotify = -1;
         }
 }
 
-static void
-watch_item(struct guard *g, const struct guard_item *item)
+/* The directory that the name is in, or -errno. */
+static int
+open_parent(const struct guard *g, const struct guard_item *item)
 {
         const char *slash = strrchr(item->path, '/');
         char parent[PATH_ROOM], name[PIECE_ROOM];
@@ -222,19 +229,68 @@ watch_item(struct guard *g, const struct guard_item *item)
         struct stat st;
         int dir, found;
 
-        if (len == 0 || len >= sizeof parent)
-                return;
+        if (len >= sizeof parent)
+                return -EINVAL;
+        if (!slash) {
+                found = fcntl(g->dirs[item->source], F_DUPFD_CLOEXEC, 4);
+                return found < 0 ? -errno : found;
+        }
         memcpy(parent, item->path, len);
         parent[len] = '\0';
         dir = find(g->dirs[item->source], parent, name, &st);
         if (dir < 0)
-                return;
+                return dir;
         found = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (found >= 0) {
-                watch_directory(g, found);
-                (void)close(found);
-        }
+        if (found < 0)
+                found = -errno;
         (void)close(dir);
+        return found;
+}
+
+static void
+watch_item(struct guard *g, const struct guard_item *item)
+{
+        int found = open_parent(g, item);
+
+        if (found < 0)
+                return;
+        watch_directory(g, found, item->mode == 'g' ? IN_CLOSE_WRITE : 0);
+        (void)close(found);
+}
+
+/* What it is, into `ret`. */
+static int
+read_config(const struct guard *g, const struct guard_item *item, struct config *ret)
+{
+        char name[PIECE_ROOM] = "";
+        struct stat st;
+        int dir = find(g->dirs[item->source], item->path, name, &st);
+        int result = dir < 0 && dir != -ENOENT ? dir : config_read(dir, name, ret);
+
+        if (dir >= 0)
+                (void)close(dir);
+        return result;
+}
+
+/* One that cannot be read is not judged by what it says: its change is reported. */
+static void
+begin_config(struct guard *g, struct guard_item *item)
+{
+        if (g->config_count == GUARD_CONFIGS_MAX || read_config(g, item, &g->configs[g->config_count].good) < 0) {
+                item->mode = 'c';
+                item->mark = mark_of(g->dirs[item->source], item->path);
+                return;
+        }
+        item->config = (uint16_t)g->config_count++;
+        watch_item(g, item);
+}
+
+static void
+watch_sources(struct guard *g)
+{
+        for (size_t i = 0; i < PLAN_SOURCES_MAX; i++)
+                if (g->dirs[i] >= 0)
+                        watch_directory(g, g->dirs[i], 0);
 }
 
 static void
@@ -246,6 +302,10 @@ begin_item(struct guard *g, struct guard_item *item)
 
         if (item->mode == 'c') {
                 item->mark = mark_of(g->dirs[item->source], item->path);
+                return;
+        }
+        if (item->mode == 'g') {
+                begin_config(g, item);
                 return;
         }
         dir = find(g->dirs[item->source], item->path, name, &st);
@@ -260,9 +320,10 @@ begin_item(struct guard *g, struct guard_item *item)
 void
 guard_begin(struct guard *g, const struct plan_view *view, const int *sources, bool is_watching)
 {
-        memset(g, 0, sizeof *g);
+        memset(g, 0, offsetof(struct guard, configs));
         g->view = view;
         g->inotify = -1;
+        g->is_busy = !is_watching;
         for (size_t i = 0; i < PLAN_SOURCES_MAX; i++)
                 g->dirs[i] = -1;
         for (uint32_t i = 0; i < view->step_count; i++) {
@@ -277,9 +338,7 @@ guard_begin(struct guard *g, const struct plan_view *view, const int *sources, b
                 return;
         if (is_watching)
                 g->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-        for (size_t i = 0; i < PLAN_SOURCES_MAX; i++)
-                if (g->dirs[i] >= 0)
-                        watch_directory(g, g->dirs[i]);
+        watch_sources(g);
         for (size_t i = 0; i < g->count; i++) {
                 turn_to(g, i);
                 begin_item(g, &g->items[i]);
@@ -290,7 +349,7 @@ guard_begin(struct guard *g, const struct plan_view *view, const int *sources, b
 /* -- looking ------------------------------------------------------------------------------------------------------- */
 
 static void
-tell(const struct guard *g, const struct guard_item *item, unsigned what, int sys, const char *kept)
+tell(const struct guard *g, const struct guard_item *item, unsigned what, int sys, const char *kept, const char *key)
 {
         struct wire_kept news = { .what = what, .sys = sys };
         char path[2 * PATH_ROOM];
@@ -300,14 +359,15 @@ tell(const struct guard *g, const struct guard_item *item, unsigned what, int sy
         len = strlen(path);
         (void)snprintf(news.name, sizeof news.name, "%s", path + (len < sizeof news.name ? 0 : len - sizeof news.name + 1));
         (void)snprintf(news.kept, sizeof news.kept, "%s", kept + (kept_len < sizeof news.kept ? 0 : kept_len - sizeof news.kept + 1));
+        (void)snprintf(news.key, sizeof news.key, "%s", key);
         if (g->report)
                 g->report(&news);
 }
 
-static void
-move(struct guard *g, struct guard_item *item, int dir, const char *name, bool is_owners)
+/* Into the keeping, `kept` (PATH_ROOM bytes) is where: 0; 1: it is gone again; -errno, and then the box must end. */
+static int
+take_away(struct guard *g, struct guard_item *item, int dir, const char *name, char *kept)
 {
-        char kept[PATH_ROOM];
         int result = g->moves < GUARD_MOVES_MAX ? -ENOSPC : -EDQUOT;
 
         /* First where a rename takes it as it is, then where it can be copied. */
@@ -321,7 +381,7 @@ move(struct guard *g, struct guard_item *item, int dir, const char *name, bool i
                 enter_owner(g->dirs[item->source]);
                 if (keeping < 0)
                         continue;
-                result = kept_move(dir, name, keeping, base, item->source, item->path, i >= g->place_count, kept, sizeof kept);
+                result = kept_move(dir, name, keeping, base, item->source, item->path, i >= g->place_count, kept, PATH_ROOM);
                 (void)close(keeping);
                 if (result < 0) {
                         leave_owner();
@@ -330,18 +390,70 @@ move(struct guard *g, struct guard_item *item, int dir, const char *name, bool i
                 }
         }
         if (result == -ENOENT)
-                return;                        /* it is gone again */
+                return 1;
         g->moves++;
-        if (result < 0) {
-                item->mode = 0;
-                tell(g, item, KEPT_STUCK, -result, "");
-                /* It stays where programs of the host find it: nothing goes on meanwhile. What is somebody else's, the payload did not fill. */
-                g->must_kill = g->must_kill || is_owners;
+        return result;
+}
+
+/* It stays where programs of the host find it: nothing goes on meanwhile. What is somebody else's, the payload did not fill. */
+static void
+be_stuck(struct guard *g, struct guard_item *item, int result, bool is_owners)
+{
+        item->mode = 0;
+        tell(g, item, KEPT_STUCK, -result, "", "");
+        g->must_kill = g->must_kill || is_owners;
+}
+
+static void
+move(struct guard *g, struct guard_item *item, int dir, const char *name, bool is_owners)
+{
+        char kept[PATH_ROOM] = "";
+        int result = take_away(g, item, dir, name, kept);
+
+        if (result < 0)
+                be_stuck(g, item, result, is_owners);
+        if (result != 0)
                 return;
-        }
-        tell(g, item, item->mode == 's' ? KEPT_STRICT : KEPT_MOVED, 0, kept);
+        tell(g, item, item->mode == 's' ? KEPT_STRICT : KEPT_MOVED, 0, kept, "");
         if (item->mode == 's')
                 g->must_kill = 1;
+}
+
+/* Away with what is there, and what it was is written again; who makes another in between is found by the next look. */
+static void
+put_back(struct guard *g, struct guard_item *item, const char *key)
+{
+        /* lint: begin_config() counted it */
+        const struct config *good = &g->configs[item->config].good;
+        const char *slash = strrchr(item->path, '/'), *name = slash ? slash + 1 : item->path;
+        char kept[PATH_ROOM] = "";
+        int dir = open_parent(g, item);
+        int result = dir < 0 ? dir : take_away(g, item, dir, name, kept);
+
+        g->moves += result == 1;               /* who removes it without end is stopped as well */
+        if (result >= 0 && good->is_there)
+                result = config_write(dir, name, good);
+        if (result < 0 && result != -EEXIST && dir != -ENOENT)
+                be_stuck(g, item, result, true);
+        else if (dir >= 0)
+                tell(g, item, KEPT_RESTORED, 0, kept, key);
+        if (dir >= 0)
+                (void)close(dir);
+}
+
+static void
+look_at_config(struct guard *g, struct guard_item *item)
+{
+        struct guard_config *c = &g->configs[item->config];
+        char key[GIT_KEY_ROOM] = "";
+        int result = read_config(g, item, &c->seen);
+
+        if (result == 0 && config_is_same(&c->good, &c->seen))
+                return;
+        if (result == 0 && config_may_become(&c->good, &c->seen, key))
+                c->good = c->seen;
+        else
+                put_back(g, item, key);
 }
 
 static void
@@ -349,12 +461,23 @@ look_at(struct guard *g, struct guard_item *item)
 {
         char name[PIECE_ROOM];
         struct stat st = { .st_ino = 0 }, owner;
-        int dir = find(g->dirs[item->source], item->path, name, &st);
+        int dir;
 
-        if (dir < 0)
+        if (item->mode == 'g') {
+                look_at_config(g, item);
                 return;
+        }
+        dir = find(g->dirs[item->source], item->path, name, &st);
+        if (dir < 0) {
+                item->is_hosts = item->is_hosts && dir != -ENOENT;
+                return;
+        }
+        if (item->is_hosts) {
+                (void)close(dir);
+                return;
+        }
         if (item->mode == 't') {
-                tell(g, item, KEPT_MADE, 0, "");
+                tell(g, item, KEPT_MADE, 0, "", "");
                 item->mode = 0;
         } else {
                 move(g, item, dir, name, fstat(g->dirs[item->source], &owner) < 0 || owner.st_uid == st.st_uid);
@@ -371,17 +494,131 @@ drain(const struct guard *g)
                 continue;
 }
 
+/* Of a repository only what git acts on: its other files change with every commit. */
+static uint64_t
+hosts_mark(const struct guard *g, const struct guard_item *item)
+{
+        static const char *const parts[] = { "config", "hooks" };
+        int source = g->dirs[item->source];
+        char path[PATH_ROOM];
+        uint64_t mark = 0;
+
+        if (item->mode != 't')
+                return mark_of(source, item->path);
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+                if (snprintf(path, sizeof path, "%s/%s", item->path, parts[i]) < (int)sizeof path)
+                        mark += mark_of(source, path);
+        return mark;
+}
+
+static bool
+is_looked_for(const struct guard_item *item)
+{
+        return item->mode != 0 && item->mode != 'c';
+}
+
+static void
+see(struct guard *g, struct guard_item *item)
+{
+        char name[PIECE_ROOM];
+        struct stat st;
+        int dir;
+
+        if (item->mode == 'g') {
+                g->configs[item->config].seen_result = read_config(g, item, &g->configs[item->config].seen);
+                return;
+        }
+        if (strchr(item->path, '/'))
+                watch_item(g, item);           /* first: what is made in it after the look is an event */
+        dir = find(g->dirs[item->source], item->path, name, &st);
+        item->is_found = dir >= 0;
+        if (dir >= 0)
+                (void)close(dir);
+}
+
+/* The host's own: it may say what it likes. */
+static void
+adopt_config(struct guard *g, struct guard_item *item)
+{
+        struct guard_config *c = &g->configs[item->config];
+
+        if (c->seen_result < 0) {
+                item->mode = 'c';
+                item->mark = mark_of(g->dirs[item->source], item->path);
+        } else if (!config_is_same(&c->good, &c->seen)) {
+                c->good = c->seen;
+        }
+}
+
+/* Who made it is known only if nothing of the payload has begun up to a moment after it was seen. */
+static void
+look_while_quiet(struct guard *g)
+{
+        bool had_hosts = g->has_hosts;
+        unsigned rests = g->rests;
+
+        for (size_t i = 0; i < g->count; i++) {
+                turn_to(g, i);
+                if (is_looked_for(&g->items[i]))
+                        see(g, &g->items[i]);
+        }
+        leave_owner();
+        if (g->refresh)
+                g->refresh(g);
+        for (size_t i = 0; i < g->count && !g->is_busy && g->rests == rests; i++) {
+                struct guard_item *item = &g->items[i];
+
+                turn_to(g, i);
+                if (!is_looked_for(item))
+                        continue;
+                if (item->mode == 'g') {
+                        adopt_config(g, item);
+                        continue;
+                }
+                item->is_hosts = item->is_found;
+                item->mark = item->is_hosts ? hosts_mark(g, item) : 0;
+                g->has_hosts |= item->is_hosts;
+        }
+        leave_owner();
+        if (g->has_hosts && !had_hosts)
+                watch_sources(g);
+}
+
 void
 guard_sweep(struct guard *g)
 {
         drain(g);
+        if (!g->is_busy)
+                look_while_quiet(g);
+        if (!g->is_busy)
+                return;
         for (size_t i = 0; i < g->count; i++) {
                 struct guard_item *item = &g->items[i];
 
                 turn_to(g, i);
-                if (item->mode == 0 || item->mode == 'c')
+                if (is_looked_for(item))
+                        look_at(g, item);
+        }
+        leave_owner();
+}
+
+/* What is tracked is compared when the box ends: git of the host may check out meanwhile. */
+void
+guard_rest(struct guard *g)
+{
+        g->is_busy = true;
+        guard_sweep(g);
+        g->is_busy = false;
+        g->rests++;
+        for (size_t i = 0; i < g->count; i++) {
+                struct guard_item *item = &g->items[i];
+                uint64_t mark;
+
+                turn_to(g, i);
+                if (!item->is_hosts || (mark = hosts_mark(g, item)) == item->mark)
                         continue;
-                look_at(g, item);
+                item->mark = mark;
+                tell(g, item, KEPT_CHANGED, 0, "", "");
         }
         leave_owner();
 }
@@ -391,7 +628,10 @@ guard_end(struct guard *g)
 {
         if (g->count == 0)
                 return;
-        guard_sweep(g);
+        if (g->refresh)
+                g->refresh(g);
+        if (g->is_busy)
+                guard_rest(g);
         for (size_t i = 0; i < g->count; i++) {
                 struct guard_item *item = &g->items[i];
 
@@ -399,7 +639,7 @@ guard_end(struct guard *g)
                         continue;
                 enter_owner(g->dirs[item->source]);
                 if (mark_of(g->dirs[item->source], item->path) != item->mark)
-                        tell(g, item, KEPT_CHANGED, 0, "");
+                        tell(g, item, KEPT_CHANGED, 0, "", "");
                 leave_owner();
         }
         for (size_t i = 0; i < PLAN_SOURCES_MAX; i++)

@@ -97,6 +97,7 @@ begin(const char *list, size_t len)
         assert_int_equal(plan_unpack(packed, plan_len, &view), 0);
         guard_begin(&g, &view, &source, true);
         g.report = hear;
+        g.is_busy = true;
 }
 
 #define BEGIN(list) begin(list, sizeof(list) - 1)
@@ -223,6 +224,147 @@ strict_and_endless_end_the_box(void **state)
         assert_int_equal(news[news_count - 1].what, KEPT_STUCK);
 }
 
+static void
+what_appears_in_peace_is_the_hosts(void **state)
+{
+        (void)state;
+        BEGIN("m.envrc\0m.config/fish\0s.vscode\0t.git");
+        g.is_busy = false;
+        make_file("work/.envrc");
+        assert_int_equal(mkdir(at("work/.vscode"), 0700) | mkdir(at("work/.config"), 0700) | mkdir(at("work/.git"), 0700), 0);
+        guard_sweep(&g);
+        assert_int_equal(mkdir(at("work/.config/fish"), 0700), 0);
+        guard_sweep(&g);
+        g.is_busy = true;
+        guard_sweep(&g);
+        assert_true(is_there("work/.envrc") && is_there("work/.vscode") && is_there("work/.config/fish") && news_count == 0 && !g.must_kill);
+        make_file("work/.vscode/tasks.json");
+        make_file("work/.git/index");
+        guard_rest(&g);
+        assert_true(news_count == 1 && news[0].what == KEPT_CHANGED && strstr(news[0].name, "/.vscode"));
+        make_file("work/.git/config");
+        guard_rest(&g);
+        assert_true(news_count == 2 && news[1].what == KEPT_CHANGED && strstr(news[1].name, "/.git"));
+        g.is_busy = true;
+        assert_int_equal(unlink(at("work/.envrc")), 0);
+        guard_sweep(&g);
+        make_file("work/.envrc");              /* the payload's, now that the host's is gone */
+        guard_sweep(&g);
+        assert_true(!is_there("work/.envrc") && news_count == 3 && news[2].what == KEPT_MOVED);
+}
+
+static void
+begin_now(struct guard *guard)
+{
+        guard->is_busy = true;
+}
+
+static void
+begin_and_end(struct guard *guard)
+{
+        guard_rest(guard);
+}
+
+/* It was seen before anything was known of the command that made it. */
+static void
+a_command_that_began_meanwhile_made_it(void **state)
+{
+        void (*const meanwhile[])(struct guard *) = { begin_now, begin_and_end };
+
+        (void)state;
+        for (size_t i = 0; i < 2; i++) {
+                BEGIN("m.envrc\0m.vscode");
+                g.is_busy = false;
+                g.refresh = meanwhile[i];
+                make_file("work/.envrc");
+                guard_sweep(&g);
+                assert_false(is_there("work/.envrc"));
+                assert_int_equal(news[news_count - 1].what, KEPT_MOVED);
+                g.refresh = NULL;
+                g.is_busy = true;
+                make_file("work/.envrc");
+                guard_sweep(&g);
+                assert_false(is_there("work/.envrc"));
+                guard_end(&g);
+        }
+}
+
+static void
+write_text(const char *name, const char *text)
+{
+        scoped_fd int fd = open(at(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
+
+        assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+}
+
+static bool
+has_text(const char *name, const char *text)
+{
+        scoped_fd int fd = open(at(name), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        char bytes[512];
+        ssize_t len = read(fd, bytes, sizeof bytes);
+
+        return len == (ssize_t)strlen(text) && memcmp(bytes, text, (size_t)len) == 0;
+}
+
+/* A mount of .git itself. */
+static void
+a_configuration_at_the_top_is_put_back(void **state)
+{
+        (void)state;
+        write_text("work/config", "[user]\n\tname = a\n");
+        BEGIN("gconfig\0gconfig.worktree");
+        write_text("work/config", "[alias]\n\tst = x\n");
+        write_text("work/config.worktree", "[alias]\n\tst = x\n");
+        guard_end(&g);
+        assert_true(has_text("work/config", "[user]\n\tname = a\n") && !is_there("work/config.worktree") && news_count == 2);
+}
+
+#define HOOKS "[core]\n\thooksPath = .husky\n"
+#define NAMED HOOKS "[user]\n\tname = a\n"
+
+static void
+a_configuration_changes_as_far_as_it_runs_nothing(void **state)
+{
+        struct stat st;
+
+        (void)state;
+        assert_int_equal(mkdir(at("work/.git"), 0700), 0);
+        write_text("work/.git/config", HOOKS);
+        BEGIN("g.git/config\0g.git/config.worktree");
+        write_text("work/.git/new", NAMED);
+        assert_int_equal(rename(at("work/.git/new"), at("work/.git/config")), 0);
+        write_text("work/.git/config.worktree", "[core]\n\tsparseCheckout = true\n");
+        guard_sweep(&g);
+        assert_true(has_text("work/.git/config", NAMED) && is_there("work/.git/config.worktree") && news_count == 0);
+        write_text("work/.git/config", NAMED "[core]\n\tfsmonitor = x\n");
+        write_text("work/.git/config.worktree", "[alias]\n\tst = x\n");
+        guard_sweep(&g);
+        assert_true(has_text("work/.git/config", NAMED) && has_text("work/.git/config.worktree", "[core]\n\tsparseCheckout = true\n"));
+        assert_true(news_count == 2 && news[0].what == KEPT_RESTORED && news[1].what == KEPT_RESTORED);
+        assert_string_equal(news[0].key, "core.fsmonitor");
+        assert_string_equal(news[1].key, "alias.st");
+        assert_true(has_text("state/kept/0/.git%config", NAMED "[core]\n\tfsmonitor = x\n"));
+        assert_int_equal(stat(at("work/.git/config"), &st), 0);
+        assert_int_equal(st.st_mode & 0777, 0640);
+        assert_int_equal(unlink(at("work/.git/config")), 0);   /* the project's own hooks go with it */
+        guard_sweep(&g);
+        assert_true(has_text("work/.git/config", NAMED) && news_count == 3);
+        assert_int_equal(unlink(at("work/.git/config")) | symlink("new", at("work/.git/config")), 0);
+        guard_sweep(&g);
+        assert_true(has_text("work/.git/config", NAMED) && news_count == 4 && news[3].key[0] == '\0');
+        write_text("work/.git/config", NAMED "[x\n");
+        guard_sweep(&g);
+        assert_true(has_text("work/.git/config", NAMED) && news_count == 5 && !g.must_kill);
+        g.is_busy = false;
+        write_text("work/.git/config", "[alias]\n\tst = x\n");         /* the host's */
+        guard_sweep(&g);
+        g.is_busy = true;
+        write_text("work/.git/config", "[alias]\n\tst = x\n[user]\n\temail = b\n");
+        guard_end(&g);
+        assert_true(has_text("work/.git/config", "[alias]\n\tst = x\n[user]\n\temail = b\n") && news_count == 5);
+}
+
 /* Root moves it as the owner of the directory, into a directory that is the owner's. */
 static void
 root_acts_as_the_owner(void **state)
@@ -259,6 +401,10 @@ main(void)
                 CASE(a_change_of_content_is_told),
                 CASE(another_file_system_gets_a_copy),
                 CASE(strict_and_endless_end_the_box),
+                CASE(what_appears_in_peace_is_the_hosts),
+                CASE(a_command_that_began_meanwhile_made_it),
+                CASE(a_configuration_at_the_top_is_put_back),
+                CASE(a_configuration_changes_as_far_as_it_runs_nothing),
                 CASE(root_acts_as_the_owner),
         };
 

@@ -5,7 +5,8 @@
  * Theory: one small static program without libraries, started by `carrel run` (or forked by the spawner) with one socket as its
  * descriptor 3. It is given a packed plan, does the HOST steps, spawns the box's first process, and waits. That
  * process does the BOX and GUEST steps on itself and becomes pid 1, without executing anything: its memory has
- * never held more than the plan. The maker parses no text and decides nothing; a message it does not know ends it.
+ * never held more than the plan. The maker parses no text (maker/config.c has a child judge one) and decides nothing; a message
+ * it does not know ends it.
  *
  *     waiting --WIRE_MAKE--> making --spawned--> watching --box gone--> cleaning --> out
  *                               | a step fails: undo --> out     | WIRE_KILL or the socket closes: kill the box
@@ -302,8 +303,14 @@ first_look(const struct guard *guard)
 
 /*
  * Looks for guarded names when their directory has changed, and once more GUARD_PAUSE_MS later, without listening in between: a payload cannot
- * keep us busy. Without inotify it looks every GUARD_LOOK_MS.
+ * keep us busy. Without inotify it looks every GUARD_LOOK_MS; so it does for a configuration, which can be written in ways that inotify does not tell.
  */
+static int
+is_polled(const struct guard *guard)
+{
+        return guard->inotify < 0 ? guard->count > 0 : guard->is_busy && guard->config_count > 0;
+}
+
 static void
 look(struct guard *guard, struct pollfd *changed, uint64_t *due)
 {
@@ -314,7 +321,31 @@ look(struct guard *guard, struct pollfd *changed, uint64_t *due)
                 return;
         guard_sweep(guard);
         changed->fd = is_due ? guard->inotify : -1;
-        *due = guard->inotify < 0 ? now + GUARD_LOOK_MS : is_due ? UINT64_MAX : now + GUARD_PAUSE_MS;
+        *due = is_due && !is_polled(guard) ? UINT64_MAX : now + (is_due ? GUARD_LOOK_MS : GUARD_PAUSE_MS);
+}
+
+static unsigned must_end;              /* told to, or the keeper has gone */
+
+/* What the box says of commands is heard to its last word: a name that was seen before is judged by it. */
+static void
+hear_orders(struct guard *guard)
+{
+        bool is_busy = guard->is_busy, was_busy = is_busy;
+        _Alignas(8) struct wire_number number;         /* orders have no other body; the plan stays where it is */
+        struct wire_message m;
+        int got;
+
+        while (!must_end && (got = wire_receive(KEEPER, 0, &m, &number, sizeof number)) != -EAGAIN) {
+                if (got > 0 && m.kind == WIRE_BUSY && m.len == sizeof number)
+                        was_busy |= is_busy = number.number != 0;
+                else
+                        must_end = 1;
+                if (got > 0)
+                        wire_message_close(&m);
+        }
+        guard->is_busy = was_busy;
+        if (was_busy && !is_busy)
+                guard_rest(guard);
 }
 
 /*
@@ -327,7 +358,6 @@ watch(pid_t pid, const struct host *h, struct guard *guard, unsigned *ret_is_oom
 {
         uint64_t now = clock_boot_ms(), until = h->last_ms == 0 || h->last_ms > UINT64_MAX - now ? UINT64_MAX : now + h->last_ms;
         uint64_t due = first_look(guard);
-        _Alignas(8) char order[64];                    /* orders have no body; the plan stays where it is */
         struct signalfd_siginfo info;
         int status = 0;
         sigset_t child;
@@ -339,8 +369,8 @@ watch(pid_t pid, const struct host *h, struct guard *guard, unsigned *ret_is_oom
         if (fds[1].fd < 0)
                 (void)kill(pid, SIGKILL);              /* nobody could hear an order: no box without a watch */
         while (waitpid(pid, &status, fds[1].fd >= 0 ? WNOHANG : 0) == 0) {
-                struct wire_message m;
-
+                if (due == UINT64_MAX && is_polled(guard))
+                        due = clock_boot_ms() + GUARD_LOOK_MS;
                 if (poll(fds, 4, clock_slice_ms(left_ms(until < due ? until : due))) < 0 && errno != EINTR)
                         (void)kill(pid, SIGKILL);
                 look(guard, &fds[3], &due);
@@ -357,9 +387,10 @@ watch(pid_t pid, const struct host *h, struct guard *guard, unsigned *ret_is_oom
                         end_box(pid, ret_usage);
                         fds[2].fd = -1;
                 }
-                if ((fds[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0 || wire_receive(KEEPER, 0, &m, order, sizeof order) == -EAGAIN)
+                if ((fds[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0)
+                        hear_orders(guard);
+                if (!must_end || fds[0].fd < 0)
                         continue;
-                wire_message_close(&m);
                 end_box(pid, ret_usage);
                 fds[0].fd = -1;
         }
@@ -426,6 +457,7 @@ make(struct wire_message *m)
         host.looks_at_leases = !is_living;             /* for a living one, its keeper sees to that */
         guard_begin(&guard, &view, host.sources, is_living);
         guard.report = tell_kept;
+        guard.refresh = hear_orders;
         result = do_host_steps(&host, &failed);
         pid = result < 0 ? result : spawn(&host);
         if (pid == 0)

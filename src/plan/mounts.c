@@ -46,6 +46,7 @@ guard_mode(const struct builder *b, const struct plan_protect *p)
         case PROTECT_ABSENT:      return b->spec->carrel.is_strict ? 's' : 'm';
         case PROTECT_MAY_BE_MADE: return b->spec->carrel.is_strict ? 's' : 't';
         case PROTECT_CONTENT:     return 'c';
+        case PROTECT_CONFIG:      return 'g';
         default:                  return 0;
         }
 }
@@ -207,9 +208,11 @@ protect(struct builder *b, const struct plan_mount *m)
         for (size_t i = 0; is_protecting(b, m) && i < source->protect_count; i++) {
                 const struct plan_protect *p = &source->protect[i];
 
-                if (p->state != PROTECT_FILE && p->state != PROTECT_DIRECTORY)
+                if (p->state != PROTECT_FILE && p->state != PROTECT_DIRECTORY && p->state != PROTECT_CONFIG)
                         continue;
                 pin_parents(b, m, p->path);
+                if (p->state == PROTECT_CONFIG)
+                        continue;
                 (void)builder_add(b, STEP_FREEZE, builder_text(b, "%s/%s", m->at, p->path), p->why);
         }
 }

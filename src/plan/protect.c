@@ -10,7 +10,10 @@
  *     absent --+-- the row says MAKE (.git) -----------------------------> may be made; reported
  *              +-- else ------------------------------------------------> moved into the sandbox's keeping when it is made; reported
  *
- * `protect: strict` holds content too, and ends the sandbox instead of moving or reporting. `unprotect` takes a name out of all this.
+ * Git's configuration, there or not, may be changed as far as no change runs a program (git/config.h): any other is put back and reported.
+ * One that cannot be read, or of which there are too many, is treated like every other name.
+ *
+ * `protect: strict` holds content and configuration too, and ends the sandbox instead of moving or reporting. `unprotect` takes a name out of all this.
  *
  *     sandbox/sources.c looks and decides | plan/mounts.c: FREEZE and PIN steps, GUARD lists | maker/guard.c: moves, compares, reports
  *
@@ -23,8 +26,8 @@
 static const struct protect_row rows[] = {
         { ".git", "git", "a repository: reported when it is made", PROTECT_MAKE },
         { ".git/hooks", "git", "runs hooks", PROTECT_ALWAYS },
-        { ".git/config", "git", "names programs to run", PROTECT_ALWAYS },
-        { ".git/config.worktree", "git", "more configuration, read where sparse checkouts are used", PROTECT_ALWAYS },
+        { ".git/config", "git", "names programs to run", PROTECT_ALWAYS | PROTECT_JUDGE },
+        { ".git/config.worktree", "git", "more configuration, read where sparse checkouts are used", PROTECT_ALWAYS | PROTECT_JUDGE },
         { ".git/commondir", "git", "leads to another directory's configuration and hooks", PROTECT_ALWAYS },
         { ".gitconfig", "git", "configuration of a user, where the workspace is a home", 0 },
         { ".config/git", "git", "configuration of a user, where the workspace is a home", 0 },

@@ -11,6 +11,7 @@
 enum protect_flag {
         PROTECT_ALWAYS = 1u << 0,      /* also where the repository tracks it: it says what a sandbox may do, or git runs it */
         PROTECT_MAKE = 1u << 1,        /* may be made, and is reported then */
+        PROTECT_JUDGE = 1u << 2,       /* git's configuration: may be changed and made as far as no change runs a program */
 };
 
 struct protect_row {

@@ -11,9 +11,11 @@
 
 /*
  * A name that programs of the host act on (B15), as it was found beneath its mount's source. FILE and DIRECTORY are held read-only; one that
- * is ABSENT is moved away when it is made; MAY_BE_MADE is reported then; CONTENT is tracked by the repository: a change is reported.
+ * is ABSENT is moved away when it is made; MAY_BE_MADE is reported then; CONTENT is tracked by the repository: a change is reported. CONFIG is git's, there or not: what it
+ * says is judged whenever it changes.
  */
-enum protect_state { PROTECT_ABSENT, PROTECT_FILE, PROTECT_DIRECTORY, PROTECT_MAY_BE_MADE, PROTECT_CONTENT };
+enum protect_state { PROTECT_ABSENT, PROTECT_FILE, PROTECT_DIRECTORY, PROTECT_MAY_BE_MADE, PROTECT_CONTENT, PROTECT_CONFIG };
+enum { PLAN_CONFIGS_MAX = 16 };        /* names in state CONFIG, in all sources together */
 
 struct plan_protect {
         const char *path;              /* relative to the source, no "..", not empty */

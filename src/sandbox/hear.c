@@ -162,6 +162,7 @@ hear_kept(struct session *s, const struct backend_news *news)
                 return;
         s->kept = all;
         all[s->kept_count] = (struct run_kept){ .what = news->kept, .sys = news->kept_sys };
+        memcpy(all[s->kept_count].key, news->key, sizeof news->key);
         memcpy(all[s->kept_count].name, news->name, sizeof news->name);
         memcpy(all[s->kept_count++].place, news->place, sizeof news->place);
 }

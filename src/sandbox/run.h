@@ -53,7 +53,7 @@ struct run_options {
 struct run_kept {
         unsigned what;                 /* enum wire_kept_what */
         int sys;                       /* errno where it could not be moved */
-        char name[1016], place[1024];  /* on the host; where it is now, or "" */
+        char name[760], place[1024], key[256];  /* on the host; where it is now, or ""; of a configuration, what may not change */
 };
 
 enum { RUN_KEPT_MAX = 128 };

@@ -17,12 +17,13 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "git/config.h"
 #include "git/index.h"
 #include "plan/protect.h"
 #include "ref/file.h"
 #include "sandbox/beneath.h"
 
-enum { PATH_ROOM = 4096, PROTECT_MAX = 256, NAMES_MAX = 8192 };
+enum { PATH_ROOM = 4096, PROTECT_MAX = 512, NAMES_MAX = 8192 };
 
 struct opening {
         struct arena *arena;
@@ -32,6 +33,7 @@ struct opening {
         const struct spec_names *reads;
         bool as_owner;
         struct sources *s;
+        size_t config_count;           /* names that are judged by what they say */
 };
 
 static int
@@ -139,6 +141,29 @@ is_in_absent_git(const char *piece, const char *path)
         return strcmp(piece, path) != 0 && len >= 4 && strcmp(piece + len - 4, ".git") == 0 && (len == 4 || piece[len - 5] == '/');
 }
 
+/* Is it a configuration that can be read, or none yet, and may it be changed? */
+static bool
+is_judged(struct protecting *p, const char *path, unsigned flags, bool is_there)
+{
+        const char *bytes = "";
+        struct git_config c;
+        struct git_entry entry;
+        struct error ignored;
+        size_t len = 0;
+        int got;
+
+        if ((flags & PROTECT_JUDGE) == 0 || !p->is_writable || p->o->spec->carrel.is_strict || p->o->config_count == PLAN_CONFIGS_MAX)
+                return false;
+        if (is_there && ref_file_read_beneath(p->o->arena, p->fd, path, GIT_CONFIG_MAX, NULL, &bytes, &len, &ignored) < 0)
+                return false;
+        git_config_open(&c, bytes, len);
+        while ((got = git_config_next(&c, &entry)) > 0)
+                continue;
+        p->o->config_count += got == 0;
+        p->o->s->has_guards |= got == 0;
+        return got == 0;
+}
+
 /* What becomes of one name: looked at from its first piece on. See the card of plan/protect.c. */
 static int
 protect_one(struct protecting *p, const char *path, unsigned flags, const char *why, struct error *e)
@@ -167,7 +192,7 @@ protect_one(struct protecting *p, const char *path, unsigned flags, const char *
                         item->path = arena_text(p->o->arena, path);
                         if (!item->path)
                                 return fail(e, ERROR_NO_MEMORY, "no memory for a protected name");
-                        item->state = (flags & PROTECT_MAKE) != 0 ? PROTECT_MAY_BE_MADE : PROTECT_ABSENT;
+                        item->state = (flags & PROTECT_MAKE) != 0 ? PROTECT_MAY_BE_MADE : is_judged(p, path, flags, false) ? PROTECT_CONFIG : PROTECT_ABSENT;
                         p->o->s->has_guards = true;
                         break;
                 }
@@ -183,7 +208,9 @@ protect_one(struct protecting *p, const char *path, unsigned flags, const char *
                 if (S_ISREG(st.st_mode) && st.st_nlink > 1)
                         return refuse_second_name(piece, e);
                 item->state = S_ISDIR(st.st_mode) ? PROTECT_DIRECTORY : PROTECT_FILE;
-                if (*end == '\0' || item->state == PROTECT_FILE)
+                if (*end == '\0' && item->state == PROTECT_FILE && is_judged(p, path, flags, true))
+                        item->state = PROTECT_CONFIG;
+                if (*end == '\0' || item->state != PROTECT_DIRECTORY)
                         break;
                 end++;
         }

@@ -349,10 +349,11 @@ every_name_of_the_table_is_guarded_where_it_is_missing(void **state)
         assert_true(b->sources.has_guards);
         for (size_t i = 0; i < count; i++) {
                 const struct plan_protect *p = protect_of(0, rows[i].path);
+                enum protect_state wanted = (rows[i].flags & PROTECT_JUDGE) != 0 ? PROTECT_CONFIG : PROTECT_ABSENT;
 
                 if (rows[i].path[0] == '*' || strcmp(rows[i].path, ".git") == 0)
                         endings++;
-                else if (!p || p->state != PROTECT_ABSENT || strcmp(p->why, rows[i].why) != 0)
+                else if (!p || p->state != wanted || strcmp(p->why, rows[i].why) != 0)
                         fail_msg("%s is not guarded", rows[i].path);
         }
         assert_int_equal(endings, 3);
@@ -517,6 +518,46 @@ what_is_opened_up_is_open_with_all_beneath_it(void **state)
         assert_int_equal(b->sources.items[0].protect_count, before - 4);
 }
 
+static void
+write_text(const char *name, const char *text)
+{
+        FILE *f = fopen(in_base(name), "w");
+
+        assert_non_null(f);
+        assert_true(fputs(text, f) >= 0);
+        assert_int_equal(fclose(f), 0);
+}
+
+static void
+is_in_state(const char *path, enum protect_state state)
+{
+        const struct plan_protect *p = protect_of(0, path);
+
+        if (!p || p->state != state)
+                fail_msg("%s is in state %d", path, p ? (int)p->state : -1);
+}
+
+/* git's configuration is judged by what it says, as long as it can be read. */
+static void
+a_configuration_may_be_changed(void **state)
+{
+        (void)state;
+        make_directory("ws/.git");
+        write_text("ws/.git/config", "[core]\n\tbare = false\n");
+        add_mount(".", false);
+        opens();
+        is_in_state(".git/config", PROTECT_CONFIG);
+        is_in_state(".git/config.worktree", PROTECT_CONFIG);
+        b->spec.carrel.is_strict = true;
+        only_mount(".", false), opens();
+        is_in_state(".git/config", PROTECT_FILE);
+        is_in_state(".git/config.worktree", PROTECT_ABSENT);
+        b->spec.carrel.is_strict = false;
+        write_text("ws/.git/config", "[core\n");
+        only_mount(".", false), opens();
+        is_in_state(".git/config", PROTECT_FILE);
+}
+
 /* The same names, seen through a mount of a part of the workspace or of what holds it. */
 static void
 a_name_is_held_under_every_mount_that_shows_it(void **state)
@@ -544,7 +585,7 @@ a_name_is_held_under_every_mount_that_shows_it(void **state)
         assert_int_equal(state_of(2, "ws/.git/hooks"), PROTECT_DIRECTORY);
         assert_int_equal(state_of(2, "ws/.zshrc"), PROTECT_ABSENT);
         assert_int_equal(state_of(3, "hooks"), PROTECT_DIRECTORY);
-        assert_int_equal(state_of(3, "config"), PROTECT_ABSENT);
+        assert_int_equal(state_of(3, "config"), PROTECT_CONFIG);
 }
 
 static void
@@ -643,6 +684,7 @@ main(void)
                 CASE(what_the_index_tracks_is_content),
                 CASE(a_second_name_of_a_held_file_is_refused),
                 CASE(a_protected_link_is_refused_unless_it_is_opened),
+                CASE(a_configuration_may_be_changed),
                 CASE(what_is_opened_up_is_open_with_all_beneath_it),
                 CASE(a_name_is_held_under_every_mount_that_shows_it),
                 CASE(a_writable_mount_of_a_protected_name_is_refused),

@@ -93,6 +93,34 @@ def inside(top):
     tell("git clone of it does, dot files and all", run(ws, "git clone -q . copy; cat copy/.envrc; rm -rf copy"), "two\n")
 
 
+def configures(top):
+    """What git writes into its configuration in the course of work stays, whatever else is in it."""
+    ws = workspace(top, "configured")
+    host(ws, "init", "-q")
+    host(ws, "config", "core.hooksPath", ".husky")
+    host(ws, "config", "alias.st", "status")
+    tell("git config sets a name", run(ws, "command git config user.name x; command git config user.name"), "x\n")
+    tell("git remote add does", run(ws, "git remote add origin https://example.invalid/a.git; git remote add ssh git@example.invalid:a/b.git; git remote get-url ssh"),
+         "git@example.invalid:a/b.git\n")
+    tell("git branch settings do", run(ws, "git add -A; git commit -qm one; git config branch.main.remote origin; git config branch.main.merge refs/heads/main; git branch -m main next; "
+                                       "git config branch.next.merge"), "refs/heads/main\n")
+    tell("git sparse-checkout does", run(ws, "git sparse-checkout set d; git config --worktree core.sparseCheckout; git sparse-checkout disable"), "true\n")
+    tell("git init once more does", run(ws, "git init -q; git config --get core.bare"), "false\n")
+    tell("git submodule add does", run(ws, "git clone -q . /tmp/lib; git submodule add -q https://example.invalid/x.git no 2>/dev/null || :; git config submodule.lib.url https://example.invalid/lib.git; "
+                                       "git config submodule.lib.active true; git config submodule.lib.url"), "https://example.invalid/lib.git\n")
+    tell("the host has all of it", host(ws, "config", "--local", "--get-regexp", "user|url|hookspath|alias|next"),
+         "core.hookspath .husky\nalias.st status\nuser.name x\nremote.origin.url https://example.invalid/a.git\nremote.ssh.url git@example.invalid:a/b.git\n"
+         "branch.next.remote origin\nbranch.next.merge refs/heads/main\nsubmodule.lib.url https://example.invalid/lib.git\n")
+    before = host(ws, "config", "--local", "--list")
+    seen = run(ws, "git config core.fsmonitor 'touch /tmp/x'; while command git config core.fsmonitor; do sleep 0.05; done; command git config user.name")
+    tell("a key that runs a program is put back while the command runs", (seen.splitlines()[-1:], host(ws, "config", "--local", "--list") == before), (["x"], True))
+    done = subprocess.run([CARREL, "run", "-w", ws, "--", "git", "config", "core.hooksPath", "/evil"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          timeout=120, check=False, env={**os.environ, "XDG_STATE_HOME": STATE})
+    line = next((x for x in done.stderr.splitlines() if "core.hookspath: git runs hooks from there." in x), done.stderr)
+    back = subprocess.run(["sh", "-c", line.split("take it with: ")[-1]], check=False).returncode
+    tell("the command of the report takes the change all the same", (back, host(ws, "config", "core.hooksPath")), (0, "/evil\n"))
+
+
 def pack(top):
     if not shutil.which("npm"):
         NUMBER[0] += 1
@@ -117,6 +145,7 @@ def main():
         os.chmod(top, 0o755)
         nothing_of_ours(top)
         inside(top)
+        configures(top)
         pack(top)
     shutil.rmtree(STATE, ignore_errors=True)
     print(f"1..{NUMBER[0]}")

@@ -206,6 +206,9 @@ def b14_source(rig, person):
 PROTECTED = [".git/hooks/pre-commit", ".git/config", ".git/config.worktree", ".git/commondir", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".envrc", ".mcp.json", ".claude/settings.json",
              ".codex/config.toml", ".cursor/mcp.json", ".gemini/settings.json", ".vscode/tasks.json", "SANDBOX.md", "WORKSPACE.md", "SECRETS.md"]
 
+# These may hold a comment of the payload's: what runs nothing stays (rows W04 of workspace_test.py).
+JUDGED = (".git/config", ".git/config.worktree")
+
 B15 = r'''
 import shutil
 base = os.environ.get("BASE", "/workspace")
@@ -269,7 +272,7 @@ def evil_in(work):
     for where, _, names in os.walk(work):
         for n in names:
             relative = os.path.relpath(os.path.join(where, n), work)
-            if relative in PROTECTED or relative.startswith((".git/hooks", ".vscode", ".claude", ".codex", ".cursor", ".gemini")):
+            if (relative in PROTECTED and relative not in JUDGED) or relative.startswith((".git/hooks", ".vscode", ".claude", ".codex", ".cursor", ".gemini")):
                 with open(os.path.join(where, n), errors="replace") as f:
                     if "evil" in f.read():
                         found.append(relative)
@@ -277,7 +280,7 @@ def evil_in(work):
 
 
 # What lay_out() lays out is held. The rest is not there: it may be made, and is moved away.
-HELD = (".git/hooks", ".git/config:", ".bashrc:", ".vscode", ".claude", "SANDBOX.md:")
+HELD = (".git/hooks", ".bashrc:", ".vscode", ".claude", "SANDBOX.md:")
 
 
 def is_held(word):
@@ -301,7 +304,7 @@ def b15_protected(rig, person):
         evil = [n for n in evil_in(work) if is_repository or not n.startswith(".git/")]
         rig.tap.ok(not evil, f"B15 B17 nothing of the payload's is in them {label} ({person.name})", *evil)
         more = {line[1:4] for line in look_at(work)} - before
-        extra = [m for m in more if m[0].startswith(".") and m[0] != ".gitignore" and not (m[0].split("/")[0] == ".git" and not is_repository)]
+        extra = [m for m in more if m[0].startswith(".") and m[0] != ".gitignore" and m[0] not in JUDGED and not (m[0].split("/")[0] == ".git" and not is_repository)]
         rig.tap.ok(not extra, f"B15 no guarded name stays {label} ({person.name})", *extra)
         work = rig.payload(person, B15)
         lay_out(person, work, is_repository)
@@ -348,7 +351,7 @@ def b17_git(rig, person):
         seen = rig.host(person, ["git", "-c", "safe.directory=*", "status", "--short"], work)
         ran = os.path.exists(os.path.join(work, "ran"))
         if off is None:
-            rig.tap.ok(not ran and done.has_ended and not done.opened - {"commondir"} and seen.status == 0, f"B17 git on the host runs nothing of the payload's ({person.name})",
+            rig.tap.ok(not ran and done.has_ended and not done.opened - {"commondir", "config"} and seen.status == 0, f"B17 git on the host runs nothing of the payload's ({person.name})",
                        *done.tell(), *seen.tell())
         else:
             rig.tap.ok(ran, f"B17 without protect it does ({person.name})", *done.tell(), *seen.tell())

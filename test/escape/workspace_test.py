@@ -4,15 +4,18 @@
     W01 what was read to judge: manifests by reference and by name, inventories, links to them, second names
     W02 names that programs of the host act on and that were not there: made in every way
     W03 the same names where the repository tracks them, and an index that lies
+    W04 the configuration of git: changed in every way so that git of the host would run a program
 
 Each attack is made twice, see rig.py.
 """
+import contextlib
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from attack_rig import HOST, manifest, run_rows
@@ -358,7 +361,165 @@ def w02_living(rig, person):
         rig.tap.ok(carrel("exec", "w", "--", "echo", "on").stdout == "on\n", "W02 a living sandbox: and it goes on")
 
 
-ROWS = [w01_read_to_judge, w01_two_runs, w01_links, w01_inventory, w01_living, w01_agent, w02_made, w02_elsewhere, w02_strict, w02_living, w03_tracked]
+# The workspace's own, and what git runs at its next `status`.
+CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\thooksPath = .husky\n"
+CONFIGURE = r'''
+import mmap, time
+EVIL = "[core]\n\tfsmonitor = touch evil\n"
+good = open(".git/config").read()
+def gone(path):
+    for _ in range(LOOKS):
+        try:
+            if "evil" not in open(path).read():
+                return True
+        except OSError:
+            if path != ".git/config":
+                return True
+        time.sleep(0.01)
+    return False
+def whole():
+    for _ in range(LOOKS):
+        if os.path.exists(".git/config") and open(".git/config").read().startswith(good):
+            return True
+        time.sleep(0.01)
+    return False
+def put(name, text=None):
+    with open(name, "w") as f:
+        f.write(good + EVIL if text is None else text)
+def written():
+    with open(".git/config", "a") as f:
+        f.write(EVIL)
+def renamed():
+    put(".git/x"); os.rename(".git/x", ".git/config")
+def exchanged():
+    put(".git/x")
+    if libc.renameat2(-100, b".git/x", -100, b".git/config", 2) != 0:
+        raise OSError(ctypes.get_errno(), "exchange")
+def linked():
+    put("x"); os.symlink("../x", ".git/y"); os.rename(".git/y", ".git/config")
+def second():
+    put(".git/z", good); os.link(".git/z", ".git/z2"); os.rename(".git/z2", ".git/config"); put(".git/z")
+def mapped():
+    harmless = good + "#" * len(EVIL)
+    put(".git/m", harmless); os.rename(".git/m", ".git/config")
+    with open(".git/config", "r+b") as f:
+        at = mmap.mmap(f.fileno(), len(harmless)); at[0:1] = good[0:1].encode(); time.sleep(0.2)
+        at[len(good):] = EVIL.encode(); time.sleep(0.2)
+def removed():
+    os.unlink(".git/config")
+def folded():
+    put(".git/x", good + "[CORE]FSMonitor=touch evil"); os.rename(".git/x", ".git/config")
+def included():
+    put(".git/x", good + "[include]\npath = ../evil\n"); os.rename(".git/x", ".git/config")
+def emptied():
+    put(".git/config", "")
+def broken():
+    put(".git/x", good + "[evil\n"); os.rename(".git/x", ".git/config")
+def huge():
+    put(".git/x", good + EVIL + "#" * 100000); os.rename(".git/x", ".git/config")
+def worktree():
+    put(".git/config", good + "[extensions]\n\tworktreeConfig = true\n"); put(".git/config.worktree", EVIL)
+for way in (written, renamed, exchanged, linked, second, mapped, folded, included, broken, huge, worktree, removed, emptied):
+    try:
+        way()
+    except OSError as e:
+        print("#", way.__name__, e)
+    tell(way.__name__, not (whole() if way in (removed, emptied) else gone(".git/config") and gone(".git/config.worktree")))
+try:
+    os.rename(".git", "away"); os.makedirs(".git"); put(".git/config"); tell("parent", True)
+except OSError as e:
+    tell("parent", False)
+'''
+
+
+def w04_config(rig, person):
+    """What could run a program is put back, however it came there, and reported with the key."""
+    for off in (None, ["protect"]):
+        work = rig.payload(person, CONFIGURE.replace("LOOKS", "1000" if off is None else "10"))
+        for name, text in ((".git/config", CONFIG), (".git/HEAD", "ref: refs/heads/main\n"), (".git/hooks/x", ""), (".git/objects/x", ""), (".git/refs/x", "")):
+            person.file(os.path.join(work, name), text)
+        done = rig.run(person, ["python3", "payload.py"], work, text=manifest(limits={"timeout_ms": 200000}), off=off)
+        if off:
+            rig.tap.ok(len(done.opened) >= 13, f"W04 without protect the configuration is the command's ({person.name})", *done.tell())
+            continue
+        rig.tap.ok(done.has_ended and len(done.answers) == 14 and not done.opened, f"W04 a configuration that runs a program is put back at once ({person.name})", *done.tell())
+        with open(os.path.join(work, ".git/config")) as f:
+            now = f.read()
+        rig.tap.ok(now in (CONFIG, CONFIG + "[extensions]\n\tworktreeConfig = true\n") and not os.path.exists(os.path.join(work, ".git/config.worktree")),
+                   f"W04 and is what it was ({person.name})", now)
+        lines = [line for line in done.err.decode().splitlines() if "put back" in line]
+        rig.tap.ok(len(lines) >= 12 and any("core.fsmonitor: git status runs it." in line and " mv '" in line for line in lines) and
+                   any("include.path" in line for line in lines) and any("core.hookspath" in line for line in lines), f"W04 and each is reported ({person.name})", *lines)
+        last = rig.run(person, ["sh", "-c", "echo '[alias] st = !x' >>.git/config"], work, options=["--json"])
+        told = json.loads(last.out)["left_behind"]
+        rig.tap.ok([(k["what"], k["key"]) for k in told] == [("restored", "alias.st")] and "command" in told[0]["effect"], f"W04 the last thing that a command does is found ({person.name})", last.out)
+    work = person.directory()
+    person.file(os.path.join(work, ".git/config"), CONFIG)
+    person.file(os.path.join(work, "SANDBOX.md"), manifest(carrel={"protect": "strict"}))
+    done = rig.run(person, ["sh", "-c", "echo '[user] name = x' >>.git/config"], work)
+    with open(os.path.join(work, ".git/config")) as f:
+        rig.tap.ok(f.read() == CONFIG and done.status != 0, f"W04 protect: strict holds it read-only ({person.name})", *done.tell())
+
+
+def w02_host(rig, person):
+    """While a sandbox lives and nothing of it runs, a person makes such names: they stay. What a command leaves running may make none."""
+    if person is not rig.people[0]:
+        return
+    from daemon_rig import Daemon
+    with Daemon(program=rig.shipped) as d:
+        def carrel(*words):
+            return subprocess.run([rig.shipped, words[0], "--state", d.state, *words[1:]], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
+
+        def told(event, path):
+            """Waits for the event; what came before it."""
+            seen = []
+            for line in events.stdout:
+                seen.append(json.loads(line))
+                if seen[-1]["event"] in ("stopped", "ended", "failed") or (seen[-1]["event"] == event and seen[-1].get("host_path", "").endswith(path)):
+                    break
+            return seen
+
+        work = person.directory()
+        person.file(os.path.join(work, "SANDBOX.md"), manifest())
+        carrel("create", "-w", work, "--name", "w", "--start")
+        events = subprocess.Popen([rig.shipped, "events", "--state", d.state, "--json"], stdout=subprocess.PIPE, text=True)
+        try:
+            carrel("exec", "w", "--", "true")
+            for name in (".vscode/tasks.json", ".envrc", ".config/fish/config.fish", ".claude/settings.json"):
+                for again in range(6):         # a moment after a command it may still be taken for the command's
+                    time.sleep(0.1 * again)
+                    with contextlib.suppress(OSError):
+                        person.file(os.path.join(work, name), "# the person's\n")
+                    # What a command makes after that is moved: the report says that the look is over.
+                    carrel("exec", "w", "--", "sh", "-c", "echo x >.profile")
+                    seen = told("name-moved", ".profile")
+                    if os.path.exists(os.path.join(work, name)):
+                        break
+                rig.tap.ok(os.path.exists(os.path.join(work, name)), f"W02 {name}, made by a person while nothing runs, stays", *seen, *os.listdir(work))
+            carrel("exec", "w", "--", "sh", "-c", "echo '# evil' >>.vscode/tasks.json")
+            seen = told("content-changed", ".vscode")
+            rig.tap.ok(bool(seen) and seen[-1]["event"] == "content-changed", "W02 a command's change of it is reported when the command ends", *seen)
+            # A process that outlives its command is the payload's, whoever looks.
+            carrel("exec", "w", "--", "sh", "-c", "(while [ ! -e go ]; do sleep 0.05; done; echo x >.zshrc; sleep 0.2; echo x >.bashrc) >/dev/null 2>&1 </dev/null &")
+            person.file(os.path.join(work, "go"), "")
+            seen = told("name-moved", ".zshrc") + told("name-moved", ".bashrc")
+            rig.tap.ok(not os.path.exists(os.path.join(work, ".zshrc")) and not os.path.exists(os.path.join(work, ".bashrc")),
+                       "W02 what a process left by a command makes is moved away, while no command runs", *seen)
+            # And a command that is over before anybody looks.
+            for _ in range(10):
+                carrel("exec", "w", "--", "sh", "-c", "echo x >.zshenv; echo x >.mcp.json")
+                told("name-moved", ".mcp.json")
+            rig.tap.ok(not os.path.exists(os.path.join(work, ".zshenv")), "W02 what a short command makes is moved away, each time", *os.listdir(work))
+            put = carrel("cp", os.path.join(work, "SANDBOX.md"), "w:/workspace/.bash_login")
+            told("name-moved", ".bash_login")
+            rig.tap.ok(not os.path.exists(os.path.join(work, ".bash_login")), "W02 what is written over the API is moved away", put.stderr)
+            rig.tap.ok(all(os.path.exists(os.path.join(work, n)) for n in (".vscode", ".envrc", ".config/fish", ".claude")), "W02 and the person's names are still there", *os.listdir(work))
+        finally:
+            events.kill()
+            events.wait()
+
+
+ROWS = [w01_read_to_judge, w01_two_runs, w01_links, w01_inventory, w01_living, w01_agent, w02_made, w02_elsewhere, w02_strict, w02_living, w02_host, w03_tracked, w04_config]
 
 
 if __name__ == "__main__":

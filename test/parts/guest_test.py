@@ -335,6 +335,8 @@ def test_pipes_end(g):
     number = g.exec(["sh", "-c", "sleep 1000 < /dev/null > /dev/null 2>&1 & echo done"], TREE, [null, theirs, theirs])
     os.close(theirs)
     os.close(null)
+    g.until(lambda: number in g.started)
+    idles = g.idles
     text, is_ended, end = b"", False, time.monotonic() + rig.PATIENCE
     while not is_ended and time.monotonic() < end:
         if select.select([ours], [], [], 0.1)[0]:
@@ -343,9 +345,10 @@ def test_pipes_end(g):
             is_ended = not piece
     os.close(ours)
     g.over(number)
-    left = g.count()
+    left, is_told = g.count(), g.idles > idles
     g.kill(number)
     gone = wait_for(lambda: g.count() == (0, 0))
+    rig.check("pid 1 says that it has no child left once what a command left running is gone, and not before", not is_told and g.until(lambda: g.idles > idles), is_told)
     rig.check("a reaper holds no end of its command's pipes", is_ended and text == b"done\n" and left == (1, 0) and gone, is_ended, text, left, gone)
 
 

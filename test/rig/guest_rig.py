@@ -45,6 +45,7 @@ class Guest:
         self.started, self.failed, self.ended, self.connected, self.masters = {}, {}, {}, {}, {}
         self.order = []
         self.is_gone = False
+        self.idles = 0                         # how often it had no child left
 
     def __enter__(self):
         return self
@@ -95,6 +96,8 @@ class Guest:
         elif kind == "CONNECTED":
             request, sys_ = struct.unpack("<Ii", body)
             self.connected[request] = (sys_, socket.socket(fileno=fds.pop()) if fds else None)
+        elif kind == "IDLE":
+            self.idles += 1
         else:
             raise AssertionError(kind)
         for fd in fds:

@@ -236,6 +236,7 @@ read_kept(const void *body, size_t len, struct backend_news *news)
         news->kept_sys = kept->sys;
         (void)snprintf(news->name, sizeof news->name, "%.*s", (int)sizeof kept->name, kept->name);
         (void)snprintf(news->place, sizeof news->place, "%.*s", (int)sizeof kept->kept, kept->kept);
+        (void)snprintf(news->key, sizeof news->key, "%.*s", (int)sizeof kept->key, kept->key);
         return 0;
 }
 

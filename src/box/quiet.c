@@ -1,0 +1,78 @@
+/*
+ * box/quiet.c - says to the maker whether anything of the payload can run.
+ *
+ * Room: box (program). Touches: cgroup.events of groups, its maker by messages, clock.
+ *
+ *     quiet --an exec is sent to pid 1: said before--> busy --no exec, and no process that one left--> quiet
+ *
+ * Theory: what appears in a mount while the payload has no process is the host's (maker/guard.c). File operations over the API are execs too. What
+ * commands leave running is seen in their control groups; where there are none pid 1 says that it has no child left. It says so after
+ * the end of every exec that it was sent, so that it is believed only while none is under way.
+ */
+#include <errno.h>
+
+#include "box/state.h"
+
+enum { FIRST_LOOK_MS = 20, LAST_LOOK_MS = 1000 };
+
+static int
+has_processes(const struct box *b)
+{
+        if (b->groups.work < 0)
+                return !b->is_idle;
+        for (const struct group *left = b->groups.left; left; left = left->next)
+                if (!groups_is_empty(&b->groups, left))
+                        return 1;
+        for (const struct exec *x = b->execs; x; x = x->next)
+                if (x->group && !groups_is_empty(&b->groups, x->group))
+                        return 1;
+        return 0;
+}
+
+static int
+say(struct box *b, int is_busy)
+{
+        struct wire_number number = { is_busy };
+        int result = b->has_maker ? wire_send(b->maker.fd, WIRE_BUSY, &number, sizeof number, NULL, 0) : -EPIPE;
+
+        if (result == 0)
+                b->is_busy = (unsigned)is_busy;
+        return result;
+}
+
+static void
+on_look(struct loop_timer *t)
+{
+        struct box *b = box_holder(t, struct box, quiet);
+
+        if (!b->is_busy || b->running + b->starting > 0 || b->state != BOX_RUNNING)
+                return;
+        if (!has_processes(b) && say(b, 0) == 0)
+                return;
+        b->quiet_ms = 2 * b->quiet_ms > LAST_LOOK_MS ? LAST_LOOK_MS : 2 * b->quiet_ms;
+        quiet_look(b);
+}
+
+/* Not at once: between commands that follow one another the box stays busy. */
+void
+quiet_look(struct box *b)
+{
+        if (b->is_busy && b->running + b->starting == 0 && b->state == BOX_RUNNING && b->quiet.index == 0 && (b->groups.work >= 0 || b->is_idle))
+                (void)loop_timer_set(b->loop, &b->quiet, loop_now_ms() + b->quiet_ms, on_look);
+}
+
+int
+quiet_end(struct box *b)
+{
+        b->is_idle = 0;
+        b->quiet_ms = FIRST_LOOK_MS;
+        loop_timer_remove(&b->quiet);
+        return b->is_busy || !b->has_maker ? 0 : say(b, 1);
+}
+
+void
+quiet_heard(struct box *b)
+{
+        b->is_idle = b->running + b->starting == 0;
+        quiet_look(b);
+}
