@@ -133,23 +133,29 @@ skip_extensions(struct reading *r)
         return true;
 }
 
+/* The head: how many entries follow, or -1. */
+static int64_t
+begin(struct reading *r, const void *bytes, size_t len)
+{
+        const unsigned char *start = bytes;
+
+        if (len < HEAD_LEN + SUM_LEN || len > GIT_INDEX_MAX || memcmp(start, "DIRC", 4) != 0)
+                return -1;
+        *r = (struct reading){ .at = start + HEAD_LEN, .end = start + len - SUM_LEN, .version = number(start + 4, 4) };
+        return r->version < 2 || r->version > 4 ? -1 : (int64_t)number(start + 8, 4);
+}
+
 enum git_tracks
 git_index_tracks(const void *bytes, size_t len, const char *name)
 {
-        const unsigned char *start = bytes;
-        struct reading r = { .at = start + HEAD_LEN };
         size_t name_len = strlen(name);
         bool is_found = false;
-        uint32_t count;
+        struct reading r;
+        int64_t count = begin(&r, bytes, len);
 
-        if (len < HEAD_LEN + SUM_LEN || len > GIT_INDEX_MAX || memcmp(start, "DIRC", 4) != 0)
+        if (count < 0)
                 return GIT_TRACKS_UNKNOWN;
-        r.end = start + len - SUM_LEN;
-        r.version = number(start + 4, 4);
-        count = number(start + 8, 4);
-        if (r.version < 2 || r.version > 4)
-                return GIT_TRACKS_UNKNOWN;
-        for (uint32_t i = 0; i < count; i++) {
+        for (int64_t i = 0; i < count; i++) {
                 if (!next_entry(&r))
                         return GIT_TRACKS_UNKNOWN;
                 is_found = is_found || is_match(&r, name, name_len);
@@ -157,4 +163,15 @@ git_index_tracks(const void *bytes, size_t len, const char *name)
         if (!skip_extensions(&r))
                 return GIT_TRACKS_UNKNOWN;
         return is_found ? GIT_TRACKS_YES : GIT_TRACKS_NO;
+}
+
+void
+git_index_links(const void *bytes, size_t len, void (*each)(void *arg, const char *name), void *arg)
+{
+        struct reading r;
+        int64_t count = begin(&r, bytes, len);
+
+        for (int64_t i = 0; i < count && next_entry(&r); i++)
+                if (r.mode >> 12 == 016)
+                        each(arg, r.name);
 }

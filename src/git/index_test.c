@@ -2,6 +2,7 @@
 #include "git/index.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/unit.h"
@@ -127,11 +128,35 @@ what_is_not_understood_is_unknown(void **state)
         assert_int_equal(git_index_tracks(bytes, len, ".envrc"), GIT_TRACKS_NO);       /* only announced */
 }
 
+static void
+note_link(void *arg, const char *name)
+{
+        (void)snprintf(arg, 64, "%s;", name);
+}
+
+static void
+links_are_told(void **state)
+{
+        char found[64];
+
+        (void)state;
+        for (uint32_t version = 2; version <= 4; version++) {
+                memset(found, 0, sizeof found);
+                make(version);
+                git_index_links(bytes, len, note_link, found);
+                assert_string_equal(found, "lib;");
+                memset(found, 0, sizeof found);
+                git_index_links(bytes, 19, note_link, found);
+                assert_string_equal(found, "");
+        }
+}
+
 int
 main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(each_version_is_read),
+                cmocka_unit_test(links_are_told),
                 cmocka_unit_test(every_cut_is_unknown),
                 cmocka_unit_test(what_is_not_understood_is_unknown),
         };

@@ -22,6 +22,7 @@
 #include "plan/protect.h"
 #include "ref/file.h"
 #include "sandbox/beneath.h"
+#include "sandbox/repository.h"
 
 enum { PATH_ROOM = 4096, PROTECT_MAX = 512, NAMES_MAX = 8192 };
 
@@ -310,6 +311,22 @@ protect_names(struct protecting *p, const char *source, struct error *e)
 }
 
 static int
+hold_lead(void *holder, const char *path, unsigned flags, const char *why, struct error *e)
+{
+        return protect_one(holder, path, flags, why, e);
+}
+
+/* What the repositories of the source lead to (H4). */
+static int
+protect_leads(struct protecting *p, const char *source, struct error *e)
+{
+        struct repository r = { .arena = p->o->arena, .fd = p->fd, .host_path = source, .hold = hold_lead, .holder = p };
+
+        r.index = index_of(p, &r.index_len);
+        return repository_hold(&r, e);
+}
+
+static int
 protect_source(struct opening *o, struct plan_source *source, int fd, struct error *e)
 {
         struct protecting p = { .o = o, .fd = fd, .is_writable = o->as_owner || faccessat(fd, ".", W_OK, AT_EACCESS) == 0 };
@@ -317,7 +334,7 @@ protect_source(struct opening *o, struct plan_source *source, int fd, struct err
         p.items = arena_array(o->arena, struct plan_protect, PROTECT_MAX + 1);
         if (!p.items)
                 return fail(e, ERROR_NO_MEMORY, "no memory for protected names");
-        if (protect_names(&p, source->host_path, e) < 0)
+        if (protect_names(&p, source->host_path, e) < 0 || (source->is_directory && protect_leads(&p, source->host_path, e) < 0))
                 return -1;
         source->protect = p.items;
         source->protect_count = p.count;

@@ -558,6 +558,45 @@ a_configuration_may_be_changed(void **state)
         is_in_state(".git/config", PROTECT_FILE);
 }
 
+/* H4: what git of the host runs because a repository's own files lead there. */
+static void
+where_a_repository_leads_is_held(void **state)
+{
+        static const char *const directories[] = { "ws/.git", "ws/.git/hooks", "ws/.git/modules", "ws/.git/modules/a", "ws/.git/modules/a/b", "ws/.git/modules/a/b/hooks", "ws/tools",
+                                                   "ws/tools/hooks", "ws/scripts", "ws/lib", "ws/lib/.git", "ws/lib/.git/hooks", "ws/wt", "ws/own", "ws/x", "ws/x/y", "ws/x/y/.git" };
+        static const struct { const char *path; enum protect_state state; } rows[] = {
+                { "team.gitconfig", PROTECT_FILE }, { "tools/hooks", PROTECT_DIRECTORY }, { "later", PROTECT_ABSENT }, { "scripts/run", PROTECT_FILE },
+                { ".git/modules/a/b/config", PROTECT_CONFIG }, { ".git/modules/a/b/hooks", PROTECT_DIRECTORY }, { "lib/.git/hooks", PROTECT_DIRECTORY },
+                { "lib/.git/config", PROTECT_CONFIG }, { "lib/run", PROTECT_FILE }, { "wt/.git", PROTECT_FILE }, { "own/config", PROTECT_CONFIG }, { "own/hooks", PROTECT_ABSENT },
+        };
+        char text[PATH_ROOM + 64];
+
+        (void)state;
+        for (size_t i = 0; i < sizeof directories / sizeof *directories; i++)
+                make_directory(directories[i]);
+        (void)snprintf(text, sizeof text, "[include]\npath = ../team.gitconfig\npath = %s/ws/later\npath = /etc/gitconfig\npath = ../../..\n[core]\nhooksPath = .\n", b->base);
+        write_text("ws/.git/config", text);
+        write_text("ws/team.gitconfig", "[core]\nhooksPath = ./tools//hooks\n[includeIf \"gitdir:x\"]\npath = team.gitconfig\n");
+        write_text("ws/scripts/run", "");
+        write_text("ws/lib/run", "");
+        make_link("../../scripts/run", "ws/.git/hooks/pre-commit");
+        make_link("/bin/true", "ws/.git/hooks/pre-push");
+        make_link("../../run", "ws/lib/.git/hooks/pre-commit");
+        write_text("ws/.git/modules/a/b/HEAD", "");
+        write_text("ws/.git/modules/a/b/config", "[core]\nworktree = ../../../../a/b\n");
+        write_text("ws/lib/.git/config", "");
+        write_text("ws/wt/.git", "gitdir: ../own\n");
+        write_text("ws/own/config", "");
+        add_mount(".", false);
+        opens();
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+                is_in_state(rows[i].path, rows[i].state);
+        assert_null(protect_of(0, "x/y/.git/hooks"));        /* not registered, and deeper than the look goes */
+        assert_int_equal(unlink(in_base("ws/scripts/run")), 0);
+        make_link("other", "ws/scripts/run");
+        only_mount(".", false), refuses(ERROR_MOUNT_DENIED, "protected_symlink", "mounts/0/source");
+}
+
 /* The same names, seen through a mount of a part of the workspace or of what holds it. */
 static void
 a_name_is_held_under_every_mount_that_shows_it(void **state)
@@ -685,6 +724,7 @@ main(void)
                 CASE(a_second_name_of_a_held_file_is_refused),
                 CASE(a_protected_link_is_refused_unless_it_is_opened),
                 CASE(a_configuration_may_be_changed),
+                CASE(where_a_repository_leads_is_held),
                 CASE(what_is_opened_up_is_open_with_all_beneath_it),
                 CASE(a_name_is_held_under_every_mount_that_shows_it),
                 CASE(a_writable_mount_of_a_protected_name_is_refused),

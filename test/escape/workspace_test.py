@@ -5,6 +5,7 @@
     W02 names that programs of the host act on and that were not there: made in every way
     W03 the same names where the repository tracks them, and an index that lies
     W04 the configuration of git: changed in every way so that git of the host would run a program
+    W05 what git of the host runs because a repository's own files lead there: hooks, included files, links, submodules, repositories within
 
 Each attack is made twice, see rig.py.
 """
@@ -461,6 +462,90 @@ def w04_config(rig, person):
         rig.tap.ok(f.read() == CONFIG and done.status != 0, f"W04 protect: strict holds it read-only ({person.name})", *done.tell())
 
 
+def w05_leads(rig, person):
+    """Each way that a workspace has when the sandbox begins; git of the host, used after it has ended, must run nothing of the payload's."""
+    if not shutil.which("git"):
+        rig.tap.skip(f"W05 where a repository leads ({person.name})", "git is not installed here")
+        return
+    settings = ["git", "-c", "safe.directory=*", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always", "-c", "init.defaultBranch=main"]
+    script = "#!/bin/sh\n:\n"
+
+    def git(work, *words):
+        return rig.host(person, [*settings, *words], work, env={**os.environ, "HOME": person.home})
+
+    def repository(work):
+        git(work, "init", "-q")
+        git(work, "commit", "-q", "--allow-empty", "-m", "one")
+
+    def hooks_path(work):
+        git(work, "config", "core.hooksPath", ".husky")
+        person.file(os.path.join(work, ".husky/pre-commit"), script, 0o755)
+
+    def included(work):
+        person.file(os.path.join(work, "team.gitconfig"), "[core]\n\thooksPath = tools/hooks\n")
+        person.file(os.path.join(work, "tools/hooks/pre-commit"), script, 0o755)
+        git(work, "config", "include.path", "../team.gitconfig")
+
+    def link(work):
+        person.file(os.path.join(work, "scripts/pre-commit"), script, 0o755)
+        os.makedirs(os.path.join(work, ".git/hooks"), exist_ok=True)
+        os.symlink("../../scripts/pre-commit", os.path.join(work, ".git/hooks/pre-commit"))
+
+    def within(work):
+        person.file(os.path.join(work, "lib/README"), "")
+        repository(os.path.join(work, "lib"))
+
+    def registered(work):
+        within(work)
+        git(work, "add", "lib")
+
+    def deep(work):
+        person.file(os.path.join(work, "a/b/c/README"), "")
+        repository(os.path.join(work, "a/b/c"))
+        git(work, "add", "a/b/c")
+
+    def submodule(work):
+        other = person.directory()
+        repository(other)
+        git(work, "submodule", "-q", "add", other, "lib")
+
+    def worktree(work):
+        git(work, "worktree", "add", "-q", "wt")
+
+    commit, status = ["commit", "-q", "--allow-empty", "-m", "two"], ["status", "--short"]
+    evil = "printf '#!/bin/sh\\ntouch \"%s/evil\"\\n' \"$WORK\""
+    rows = [
+        ("core.hooksPath", hooks_path, f"{evil} >.husky/pre-commit", commit, ""),
+        ("core.hooksPath, renamed", hooks_path, f"mv .husky old; mkdir .husky; {evil} >.husky/pre-commit; chmod 755 .husky/pre-commit", commit, ""),
+        ("include.path", included, "printf '[core]\\n\\tfsmonitor = touch \"%s/evil\"; false\\n' \"$WORK\" >>team.gitconfig", status, ""),
+        ("core.hooksPath of an included file", included, f"{evil} >tools/hooks/pre-commit", commit, ""),
+        ("a link in .git/hooks", link, f"{evil} >scripts/pre-commit", commit, ""),
+        ("a link in .git/hooks, renamed", link, f"mv scripts old; mkdir scripts; {evil} >scripts/pre-commit; chmod 755 scripts/pre-commit", commit, ""),
+        ("a repository within", within, "cd lib && git config core.fsmonitor \"touch '$WORK/evil'; false\"", status, "lib"),
+        ("hooks of a repository within", within, f"{evil} >lib/.git/hooks/pre-commit; chmod 755 lib/.git/hooks/pre-commit", commit, "lib"),
+        ("a registered repository", registered, "cd lib && git config core.fsmonitor \"touch '$WORK/evil'; false\"", status, ""),
+        ("a registered repository, deep", deep, "cd a/b/c && git config core.fsmonitor \"touch '$WORK/evil'; false\"", status, ""),
+        ("a submodule", submodule, "cd lib && git config core.fsmonitor \"touch '$WORK/evil'; false\"", status, ""),
+        ("hooks of a submodule", submodule, f"{evil} >.git/modules/lib/hooks/pre-commit; chmod 755 .git/modules/lib/hooks/pre-commit", commit, "lib"),
+        ("a submodule, moved", submodule, "mv .git/modules/lib away; cp -r away .git/modules/lib; git config -f .git/modules/lib/config core.fsmonitor \"touch '$WORK/evil'; false\"",
+         status, ""),
+        ("a worktree's file", worktree, "cp -r .git/worktrees/wt own; cp -r .git all; cp -r all/* own/ 2>/dev/null; rm -f own/commondir own/gitdir; printf '[core]\\n\\tbare = false\\n\\t"
+         "repositoryformatversion = 0\\n\\tfsmonitor = touch \"%s/evil\"; false\\n' \"$WORK\" >own/config; echo 'gitdir: ../own' >wt/.git", status, "wt"),
+    ]
+    for label, prepare, command, words, where in rows:
+        ran = {}
+        for off in (None, ["protect"]):
+            work = person.directory()
+            repository(work)
+            prepare(work)
+            done = rig.run(person, ["sh", "-c", command + "; true"], work, off=off, text=manifest(), options=["-e", f"WORK={work}"])
+            seen = git(os.path.join(work, where), *words)
+            ran[bool(off)] = os.path.exists(os.path.join(work, "evil"))
+            if off is None:
+                rig.tap.ok(done.status == 0 and not ran[False], f"W05 {label}: git of the host runs nothing of the payload's ({person.name})", *done.tell(), *seen.tell())
+        rig.tap.ok(ran[True], f"W05 {label}: without protect it does ({person.name})", *done.tell(), *seen.tell())
+
+
 def w02_host(rig, person):
     """While a sandbox lives and nothing of it runs, a person makes such names: they stay. What a command leaves running may make none."""
     if person is not rig.people[0]:
@@ -519,7 +604,7 @@ def w02_host(rig, person):
             events.wait()
 
 
-ROWS = [w01_read_to_judge, w01_two_runs, w01_links, w01_inventory, w01_living, w01_agent, w02_made, w02_elsewhere, w02_strict, w02_living, w02_host, w03_tracked, w04_config]
+ROWS = [w01_read_to_judge, w01_two_runs, w01_links, w01_inventory, w01_living, w01_agent, w02_made, w02_elsewhere, w02_strict, w02_living, w02_host, w03_tracked, w04_config, w05_leads]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,292 @@
+/*
+ * sandbox/repository.c - what git of the host runs because files of a repository lead there (H4).
+ *
+ * Room: sandbox (joining). Touches: fd, host directories (looking only).
+ * Theory: names alone are not enough: `core.hooksPath` and `include.path` name others, a link in `.git/hooks` leads to another file, and a submodule has
+ * a configuration and hooks of its own, which `git status` at the top reads. Each is found by a look with bounds, and held like the
+ * rows of the table. Paths are followed by their words; where a link is on the way hold() refuses.
+ */
+#include "sandbox/repository.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "git/config.h"
+#include "git/index.h"
+#include "plan/protect.h"
+#include "ref/file.h"
+
+enum { PATH_ROOM = 4096, LINKS_MAX = 256, MODULES_DEPTH = 6, MODULES_MAX = 48, NESTED_MAX = 24, LOOK_DEPTH = 1, LOOK_MAX = 1024, INCLUDES_DEPTH = 4, GITFILE_MAX = 8192 };
+
+struct looking {
+        const struct repository *r;
+        struct error *e;
+        unsigned modules, nested, looks;       /* so far */
+        int result;
+};
+
+/* -- paths ------------------------------------------------------------------------------------------------------- */
+
+/*
+ * Where `words`, said in the directory `base` of the source, lead: relative to the source, by their words. False where that is the source
+ * itself or outside.
+ */
+static bool
+resolve(const struct repository *r, const char *base, const char *words, char ret[PATH_ROOM])
+{
+        size_t len = 0, root = strlen(r->host_path);
+
+        if (words[0] == '/') {
+                if (strncmp(words, r->host_path, root) != 0 || (words[root] != '/' && root > 1))
+                        return false;
+                words += root;
+                base = "";
+        }
+        for (int part = 0; part < 2; part++)
+                for (const char *at = part == 0 ? base : words; *at != '\0';) {
+                        size_t piece = strcspn(at, "/");
+
+                        if (piece == 2 && at[0] == '.' && at[1] == '.') {
+                                if (len == 0)
+                                        return false;
+                                while (len > 0 && ret[--len] != '/')
+                                        continue;
+                        } else if (piece > 0 && !(piece == 1 && at[0] == '.')) {
+                                if (len + piece + 2 > PATH_ROOM)
+                                        return false;
+                                if (len > 0)
+                                        ret[len++] = '/';
+                                memcpy(ret + len, at, piece);
+                                len += piece;
+                        }
+                        at += piece;
+                        at += *at == '/';
+                }
+        ret[len] = '\0';
+        return len > 0;
+}
+
+static void
+hold(struct looking *l, const char *path, unsigned flags, const char *why)
+{
+        const char *copy = l->result == 0 ? arena_text(l->r->arena, path) : NULL;
+
+        if (l->result == 0)
+                l->result = copy ? l->r->hold(l->r->holder, copy, flags, why, l->e) : fail(l->e, ERROR_NO_MEMORY, "no memory for a protected name");
+}
+
+static bool
+join(char ret[PATH_ROOM], const char *directory, const char *name)
+{
+        return snprintf(ret, PATH_ROOM, "%s%s%s", directory, directory[0] != '\0' ? "/" : "", name) < PATH_ROOM;
+}
+
+static DIR *
+open_list(const struct repository *r, const char *path)
+{
+        int fd = openat(r->fd, path[0] != '\0' ? path : ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+
+        if (fd >= 0 && !list)
+                (void)close(fd);
+        return list;
+}
+
+static const char *
+read_text(const struct repository *r, const char *path, size_t max, size_t *ret_len)
+{
+        const char *bytes = NULL;
+        struct error ignored;
+
+        return ref_file_read_beneath(r->arena, r->fd, path, max, NULL, &bytes, ret_len, &ignored) < 0 ? NULL : bytes;
+}
+
+/* -- where its files lead ------------------------------------------------------------------------------------------ */
+
+static void
+hold_links(struct looking *l, const char *directory)
+{
+        DIR *list = open_list(l->r, directory);
+        char target[PATH_ROOM], path[PATH_ROOM];
+        struct dirent *entry;
+
+        for (int i = 0; list && i < LINKS_MAX && (entry = readdir(list)) != NULL; i++) {
+                ssize_t len = readlinkat(dirfd(list), entry->d_name, target, sizeof target - 1);
+
+                if (len <= 0)
+                        continue;
+                target[len] = '\0';
+                if (resolve(l->r, directory, target, path))
+                        hold(l, path, PROTECT_ALWAYS, "a link in a protected directory leads there");
+        }
+        if (list)
+                (void)closedir(list);
+}
+
+static bool
+is_include(const char *key)
+{
+        size_t len = strlen(key);
+
+        return strcmp(key, "include.path") == 0 || (strncmp(key, "includeif.", 10) == 0 && len > 15 && strcmp(key + len - 5, ".path") == 0);
+}
+
+/* `tree` is the directory that hooks run in. An included file may lead on. */
+static void
+follow(struct looking *l, const char *config, const char *tree, unsigned depth)
+{
+        size_t len = 0;
+        const char *bytes = read_text(l->r, config, GIT_CONFIG_MAX, &len), *slash = strrchr(config, '/');
+        char base[PATH_ROOM], path[PATH_ROOM];
+        struct git_config c;
+        struct git_entry entry;
+
+        if (!bytes)
+                return;
+        (void)snprintf(base, sizeof base, "%.*s", slash ? (int)(slash - config) : 0, config);
+        git_config_open(&c, bytes, len);
+        while (l->result == 0 && git_config_next(&c, &entry) > 0) {
+                if (strcmp(entry.key, "core.hookspath") == 0 && resolve(l->r, tree, entry.value, path)) {
+                        hold(l, path, PROTECT_ALWAYS, "core.hooksPath: git runs hooks from there");
+                        hold_links(l, path);
+                } else if (is_include(entry.key) && resolve(l->r, base, entry.value, path)) {
+                        hold(l, path, PROTECT_ALWAYS, "include.path: git reads it as configuration");
+                        if (depth < INCLUDES_DEPTH)
+                                follow(l, path, tree, depth + 1);
+                }
+        }
+}
+
+/* -- repositories -------------------------------------------------------------------------------------------------- */
+
+static void hold_modules(struct looking *l, const char *directory, unsigned depth);
+
+/* The directory of a repository, like `.git` at the top. */
+static void
+hold_repository(struct looking *l, const char *git, const char *tree)
+{
+        static const struct { const char *name; unsigned flags; } parts[] = {
+                { "hooks", PROTECT_ALWAYS }, { "config", PROTECT_ALWAYS | PROTECT_JUDGE }, { "config.worktree", PROTECT_ALWAYS | PROTECT_JUDGE }, { "commondir", PROTECT_ALWAYS },
+        };
+        char path[PATH_ROOM];
+
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+                if (join(path, git, parts[i].name))
+                        hold(l, path, parts[i].flags, "of a repository within");
+        if (join(path, git, "hooks"))
+                hold_links(l, path);
+        if (join(path, git, "config"))
+                follow(l, path, tree, 0);
+        if (join(path, git, "config.worktree"))
+                follow(l, path, tree, 0);
+        if (join(path, git, "modules"))
+                hold_modules(l, path, 0);
+}
+
+static bool
+is_directory(const struct repository *r, const char *path)
+{
+        struct stat st;
+
+        return fstatat(r->fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Names of submodules may have slashes: what has no HEAD is on the way to one. */
+static void
+hold_modules(struct looking *l, const char *directory, unsigned depth)
+{
+        DIR *list = depth < MODULES_DEPTH ? open_list(l->r, directory) : NULL;
+        char path[PATH_ROOM], head[PATH_ROOM];
+        struct dirent *entry;
+
+        while (list && l->result == 0 && l->modules < MODULES_MAX && (entry = readdir(list)) != NULL) {
+                struct stat st;
+
+                if (entry->d_name[0] == '.' || !join(path, directory, entry->d_name) || !is_directory(l->r, path) || !join(head, path, "HEAD"))
+                        continue;
+                l->modules++;
+                if (fstatat(l->r->fd, head, &st, AT_SYMLINK_NOFOLLOW) == 0)
+                        hold_repository(l, path, path);
+                else
+                        hold_modules(l, path, depth + 1);
+        }
+        if (list)
+                (void)closedir(list);
+}
+
+/* `tree` may be the top of a repository: with a directory `.git`, or with a file that says where it is. */
+static void
+hold_nested(struct looking *l, const char *tree)
+{
+        char git[PATH_ROOM], path[PATH_ROOM];
+        struct stat st;
+        const char *text;
+        size_t len = 0;
+
+        if (l->nested == NESTED_MAX || !join(git, tree, ".git") || fstatat(l->r->fd, git, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return;
+        l->nested++;
+        if (S_ISDIR(st.st_mode)) {
+                hold_repository(l, git, tree);
+                return;
+        }
+        hold(l, git, PROTECT_ALWAYS, "of a repository within");
+        text = S_ISREG(st.st_mode) ? read_text(l->r, git, GITFILE_MAX, &len) : NULL;
+        if (!text || strncmp(text, "gitdir: ", 8) != 0)
+                return;
+        (void)snprintf(git, sizeof git, "%.*s", (int)strcspn(text + 8, "\n"), text + 8);
+        if (resolve(l->r, tree, git, path) && is_directory(l->r, path))
+                hold_repository(l, path, tree);
+}
+
+static void
+hold_link(void *looking, const char *name)
+{
+        struct looking *l = looking;
+
+        if (l->result == 0)
+                hold_nested(l, name);
+}
+
+/* Repositories that are not registered: a prompt looks into them as soon as somebody enters. */
+static void
+look_below(struct looking *l, const char *directory, unsigned depth)
+{
+        DIR *list = open_list(l->r, directory);
+        char path[PATH_ROOM];
+        struct dirent *entry;
+
+        while (list && l->result == 0 && l->looks < LOOK_MAX && (entry = readdir(list)) != NULL) {
+                l->looks++;
+                if ((entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN) || strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+                    strcmp(entry->d_name, ".git") == 0 || strcmp(entry->d_name, "node_modules") == 0 || !join(path, directory, entry->d_name))
+                        continue;
+                hold_nested(l, path);
+                if (depth + 1 < LOOK_DEPTH)
+                        look_below(l, path, depth + 1);
+        }
+        if (list)
+                (void)closedir(list);
+}
+
+int
+repository_hold(const struct repository *r, struct error *e)
+{
+        struct looking l = { .r = r, .e = e };
+
+        if (is_directory(r, ".git")) {
+                hold_links(&l, ".git/hooks");
+                follow(&l, ".git/config", "", 0);
+                follow(&l, ".git/config.worktree", "", 0);
+                hold_modules(&l, ".git/modules", 0);
+        }
+        if (r->index)
+                git_index_links(r->index, r->index_len, hold_link, &l);
+        look_below(&l, "", 0);
+        return l.result;
+}
