@@ -102,7 +102,8 @@ static void
 H12_requests_are_told_and_carried(void **state)
 {
         static const struct { const char *text, *events; size_t passed; int permits, switches; } cases[] = {
-                { GET A "\r\n", "[origin a.test]", ALL, 9, -1 }, { GET "hOsT:\t A.test:80 \r\n\r\n", "[origin A.test:80]", ALL, 9, -1 }, { GET A "\r\n", "[origin a.test]", 0, 0, -1 },
+                { GET A "\r\n", "[origin a.test]", ALL, 9, -1 }, { GET "hOsT: A.test:80\r\n\r\n", "[origin A.test:80]", ALL, 9, -1 },
+                { GET "hOsT:\t A.test:80 \r\n\r\n", "malformed blanks", 0, 9, -1 }, { GET A "\r\n", "[origin a.test]", 0, 0, -1 },
                 { "OPTIONS * HTTP/1.1\r\n" A "\r\n", "[asterisk a.test]", ALL, 9, -1 }, { "PROPFIND /x HTTP/1.1\r\n" A "\r\n", "[origin a.test]", ALL, 9, -1 },
                 { GET A "\r\n" GET A "\r\n" GET "Host: evil\r\n\r\n" GET A "\r\n", "[origin a.test][origin a.test][origin evil]", 2 * (sizeof GET A "\r\n" - 1), 2, -1 },
                 { POST A "Content-Length: 5\r\n\r\nhello" GET A "\r\n", "[origin a.test][origin a.test]", ALL, 9, -1 },
