@@ -12,7 +12,6 @@
 #include "keeper/digest.h"
 #include "keeper/port_index.h"
 #include "keeper/sandbox.h"
-#include "spec/field.h"
 
 enum { REFILL_MS = 5, RETRY_MS = 5000, POOL_MAX = 256 };
 
@@ -132,21 +131,12 @@ bound(struct sandbox *s, struct error *e)
 {
         struct host_limits most = prepare_limits(&s->keeper->host, PREPARE_UID_ANY);
         struct spec *spec = arena_new(&s->prepared->arena, struct spec);
-        const struct field *row;
-        const char *section;
 
         if (!spec)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a sandbox");
         host_limits_of_others(&most);
         *spec = *s->prepared->spec;
-        for (size_t i = 0; (row = host_limits_row(i, &section)) != NULL; i++) {
-                uint64_t number, has;
-
-                memcpy(&number, (const char *)&most.each + row->offset, sizeof number);
-                memcpy(&has, (const char *)&spec->limits + row->offset, sizeof has);
-                if (has == row->fallback && has > number)
-                        memcpy((char *)&spec->limits + row->offset, &number, sizeof number);
-        }
+        host_limits_lower(&most, &spec->limits);
         s->prepared->spec = spec;
         return 0;
 }

@@ -70,6 +70,22 @@ host_limits_find(const char *name)
         return NULL;
 }
 
+void
+host_limits_lower(const struct host_limits *l, struct spec_limits *given)
+{
+        const struct field *row;
+        const char *section;
+
+        for (size_t i = 0; (row = host_limits_row(i, &section)) != NULL; i++) {
+                uint64_t most, has;
+
+                memcpy(&most, (const char *)&l->each + row->offset, sizeof most);
+                memcpy(&has, (const char *)given + row->offset, sizeof has);
+                if (has == row->fallback && has > most)
+                        memcpy((char *)given + row->offset, &most, sizeof most);
+        }
+}
+
 bool
 host_limits_hold(const struct host_limits *l, const struct spec_limits *given)
 {

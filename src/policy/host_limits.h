@@ -36,6 +36,9 @@ void host_limits_of_others(struct host_limits *l);
 const struct field *host_limits_row(size_t index, const char **ret_section);
 const struct field *host_limits_find(const char *name);
 
+/* Lowers what nobody asked for, and is above its bound, to the bound. */
+void host_limits_lower(const struct host_limits *l, struct spec_limits *given);
+
 /* Is what this sandbox has within the bounds, one that is not limited included? */
 bool host_limits_hold(const struct host_limits *l, const struct spec_limits *given);
 

@@ -11,6 +11,7 @@ a_stranger_has_bounds_that_nobody_wrote(void **state)
 {
         struct host_limits l = host_limits_none();
         const struct host_limits none = l;
+        struct spec_limits asked = none.each;
         const char *const held[] = { "memory_mb", "pids", "open_files", "disk_mb" };
 
         (void)state;
@@ -27,6 +28,11 @@ a_stranger_has_bounds_that_nobody_wrote(void **state)
                 assert_true(most != SPEC_UNSET);
         }
         assert_true(host_limits_hold(&none, &none.each));
+        asked.pids = 2000;                             /* somebody's wish: it stays */
+        host_limits_lower(&l, &asked);
+        assert_int_equal(asked.memory_mb, l.each.memory_mb);
+        assert_int_equal(asked.pids, 2000);
+        assert_true(asked.cpu_ms == SPEC_UNSET);
 }
 
 static void
