@@ -109,9 +109,7 @@ turns_forget(struct call *c)
 static bool
 is_clogged(const struct call *c)
 {
-        const struct peer *p = c->connection ? &c->connection->peer : NULL;
-
-        return p && !p->is_broken && (p->bytes > PEER_QUEUE_BYTES / 2 || p->count > PEER_QUEUE_COUNT / 2);
+        return c->connection && !c->connection->peer.is_broken && peer_is_full(&c->connection->peer);
 }
 
 static void
