@@ -139,7 +139,7 @@ it_is_locked_from_its_first_name_to_its_last(void **state)
                 scoped_fd int other = open(path, O_RDONLY | O_CLOEXEC);
 
                 assert_int_equal(read(other, content, sizeof content), (ssize_t)b.plan_len);
-                assert_memory_equal(content, b.plan, b.plan_len, true);
+                assert_memory_equal(content, b.plan, b.plan_len);
                 assert_int_equal(flock(other, LOCK_SH | LOCK_NB), -1);
                 assert_int_equal(fstat(other, &st), 0);
                 assert_int_equal(st.st_mode & 07777, 0600);
@@ -191,7 +191,7 @@ a_directory_of_others_is_refused(void **state)
         (void)snprintf(link, sizeof link, "%s/link", b.base);
         (void)snprintf(file, sizeof file, "%s/file", b.base);
         pack_plan(false);
-        leave("left.lease", b.plan, b.plan_len, true);
+        leave("left.lease", b.plan, b.plan_len);
         for (size_t i = 0; i < sizeof open_modes / sizeof *open_modes; i++) {
                 assert_int_equal(chmod(b.run, open_modes[i]), 0);
                 refuses_directory(b.run, -EPERM, "an open mode");
@@ -248,7 +248,7 @@ what_was_abandoned_is_undone(void **state)
 
                 pack_plan(true);
                 do_plan();
-                leave("dead.lease", b.plan, b.plan_len, true);
+                leave("dead.lease", b.plan, b.plan_len);
                 pack_plan(false);
                 if (way == 0)
                         assert_int_equal(lease_collect(b.run), 0);
@@ -288,7 +288,7 @@ no_workspace_is_touched(void **state)
         pack_plan(true);
         do_plan();
         make_bashrc();
-        leave("dead.lease", b.plan, b.plan_len, true);
+        leave("dead.lease", b.plan, b.plan_len);
         assert_int_equal(lease_collect(b.run), 0);
         assert_true(is_there(in(b.work, ".bashrc")));
         assert_false(is_there(b.group));
@@ -328,10 +328,10 @@ garbage_is_cleared_and_moves_nothing(void **state)
         leave("empty.lease", "", 0);
         leave("text.lease", "a lease, but no plan\n", 21);
         leave("short.lease", b.plan, b.plan_len - 1);
-        memcpy(large, b.plan, b.plan_len, true);
+        memcpy(large, b.plan, b.plan_len);
         leave("long.lease", large, sizeof large);
         b.plan[4] ^= 1;                                        /* another version */
-        leave("version.lease", b.plan, b.plan_len, true);
+        leave("version.lease", b.plan, b.plan_len);
         assert_int_equal(lease_collect(b.run), 0);
         assert_true(is_there(in(b.work, ".bashrc")) && is_there(b.group));
         assert_int_equal(unlink(in(b.work, ".bashrc")) + rmdir(b.group), 0);
@@ -348,11 +348,11 @@ what_is_no_lease_stays(void **state)
         do_plan();
         make_bashrc();
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-                leave(names[i], b.plan, b.plan_len, true);
+                leave(names[i], b.plan, b.plan_len);
         {
                 scoped_fd int fd = open(in(b.work, "victim"), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
-                assert_int_equal(write(fd, b.plan, b.plan_len, true), (ssize_t)b.plan_len);
+                assert_int_equal(write(fd, b.plan, b.plan_len), (ssize_t)b.plan_len);
         }
         assert_int_equal(symlink(in(b.work, "victim"), in(b.run, "link.lease")), 0);
         assert_int_equal(mkdir(in(b.run, "directory.lease"), 0700), 0);
