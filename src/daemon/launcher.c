@@ -534,6 +534,19 @@ check_descriptors(struct error *e)
         return -1;
 }
 
+/* A maker refuses a directory of leases that others may change, at each create: then it is better not to be ready. */
+static int
+check_leases(const char *directory, struct error *e)
+{
+        struct stat found;
+
+        if (lstat(directory, &found) < 0 || (S_ISDIR(found.st_mode) && found.st_uid == geteuid() && (found.st_mode & 077) == 0))
+                return 0;
+        (void)fail_at(e, ERROR_BACKEND_FAILED, NULL, "runtime_dir", "the runtime directory %.200s does not belong to the daemon's user alone", directory);
+        error_hint(e, "Remove it, or: chown %lu %.150s && chmod 700 %.150s", (unsigned long)geteuid(), directory, directory);
+        return -1;
+}
+
 static int
 get_ready(struct launcher *l, struct error *e)
 {
@@ -545,7 +558,7 @@ get_ready(struct launcher *l, struct error *e)
                 leave_group(facts);
         }
         free(facts);
-        if (result < 0 || check_descriptors(e) < 0 || state_open(l->o->state, l->o->socket_mode, &l->state, e) < 0 || load_files(l, e) < 0)
+        if (result < 0 || check_leases(l->leases, e) < 0 || check_descriptors(e) < 0 || state_open(l->o->state, l->o->socket_mode, &l->state, e) < 0 || load_files(l, e) < 0)
                 return -1;
         if (listen_everywhere(l, e) < 0 || watch_signals(l, e) < 0)
                 return -1;
