@@ -14,7 +14,7 @@
 #include "plan/wall.h"
 #include "sandbox/caps.h"
 
-enum { DENIED_A_SECOND = 8 /* told as events, a sandbox */, SECOND_MS = 1000 };
+enum { DENIED_A_SECOND = 16 /* told as events, a sandbox */, SECOND_MS = 1000 };
 enum { PROTOCOL = 3, NEWS_ROOM = 256, WALLS_A_TURN = 8, LISTENERS_ROOM = WIRE_FDS_MAX, AGAIN_MS = 20, AGAIN_DOUBLED_MAX = 9, LOST_FOR_LONG_MS = 60000 };
 
 static struct box *
