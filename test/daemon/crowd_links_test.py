@@ -5,22 +5,24 @@
 One tenant asks for more than the keeper's queue may hold; a foreground command of another owner goes on, and keeper and door are the same processes after each row.
 The same by a payload's refused questions is in test/network/crowd_events_test.py.
 """
-import json
 import os
 import sys
-import tempfile
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import DEEP, check, end, report
-from crowd_rig import WAIT, Tenant, Victim, at_once
-from daemon_rig import Daemon
+from crowd_rig import WAIT, Crowd, Tenant, Victim, at_once
 
 LARGE = {"x": "m" * 65000}              # metadata: the most is 65,536 bytes
 
 
 def is_list_of(answer, ids):
     return getattr(answer, "status", None) == 200 and [item["id"] for item in answer.json["items"]] == ids
+
+
+def is_too_much(answer):
+    """Refused by the owner's own bound of answers that were not read yet: an answer, and no harm to anybody."""
+    return getattr(answer, "status", None) == 429 and answer.json["error"].get("reason") == "answers"
 
 
 def one_long_list(d, mallory):
@@ -37,7 +39,8 @@ def many_at_once(d, mallory):
     ids = [mallory.create(metadata=LARGE) for _ in range(12)]
     victim = Victim(d)
     answers = at_once(40, lambda: mallory.get("/v1/sandboxes"))
-    check("12 such sandboxes are listed 40 times at once", all(is_list_of(a, ids) for a in answers), repr([a for a in answers if not is_list_of(a, ids)][:1])[:200])
+    wrong = [a for a in answers if not is_list_of(a, ids) and not is_too_much(a)]
+    check("12 such sandboxes are listed 40 times at once", not wrong and any(is_list_of(a, ids) for a in answers), repr(wrong[:1])[:200])
     report("beside a foreground command", victim.ends_well())
     mallory.clear(ids)
 
@@ -79,21 +82,19 @@ def lists_of_commands(d, mallory):
     for _ in range(20 if DEEP else 1):
         answers = at_once(250, lambda: mallory.get("/v1/sandboxes/%s/execs" % box))
     good = [a for a in answers if getattr(a, "status", None) == 200 and len(a.json["items"]) == 256]
-    check("256 commands are listed 250 times at once", len(good) == 250, "%d, %r" % (len(good), [a for a in answers if a not in good][:1]))
+    wrong = [a for a in answers if a not in good and not is_too_much(a)]
+    check("256 commands are listed 250 times at once", good and not wrong, "%d, %r" % (len(good), wrong[:1]))
     report("beside a foreground command", victim.ends_well())
     mallory.clear([box])
 
 
 def main():
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as host:
-        json.dump({"providers": {"local": {"isolated": True, "mounts": True, "egress": True}}, "sandboxes_max": 1024}, host)      # a tenant may have 64 where nothing is said
-        host.flush()
-        for part in (one_long_list, many_at_once, while_it_changes, hardly_fits, lists_of_commands):
-            with Daemon("--host", host.name) as d:
-                try:
-                    part(d, Tenant(d, "mallory"))
-                except (AssertionError, KeyError, IndexError, TypeError, OSError) as e:
-                    report(part.__name__, repr(e)[:500])
+    for part in (one_long_list, many_at_once, while_it_changes, hardly_fits, lists_of_commands):
+        with Crowd() as d:
+            try:
+                part(d, Tenant(d, "mallory"))
+            except (AssertionError, KeyError, IndexError, TypeError, OSError) as e:
+                report(part.__name__, repr(e)[:500])
     end()
 
 

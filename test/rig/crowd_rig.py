@@ -1,11 +1,25 @@
 """One tenant who asks for much, and the command of another owner that must not notice. Not a test."""
 import http.client
+import json
+import os
 import threading
 
 from box_rig import PATIENCE, until
+from daemon_rig import Daemon
 
 WAIT = 10 * PATIENCE                    # seconds, of an answer beside many others
 PATIENT = {"schema": "sandbox/v1", "id": "@test/box", "version": "1.0.0", "provider": "local", "config": {}, "limits": {"timeout_ms": WAIT * 1000}}
+
+
+class Crowd(Daemon):
+    """A daemon that permits an owner more sandboxes than the default."""
+
+    def start(self):
+        path = os.path.join(self.folder, "host.json")
+        with open(path, "w", encoding="ascii") as f:
+            json.dump({"providers": {"local": {"isolated": True}}, "sandboxes_max": 300}, f)
+        self.words = ("--host", path)
+        return super().start()
 
 
 class Tenant:
