@@ -222,6 +222,9 @@ ready(struct loop_watch *w, uint32_t events)
                         return;
                 }
         }
+        /* What more there is comes in the next turn; where there is none, nothing would wake us to say so. */
+        if (f->is_open && !f->is_paused && f->ops->quiet && recv(f->fd, buffer, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN)
+                f->ops->quiet(f);
 }
 
 int

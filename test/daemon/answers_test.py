@@ -180,9 +180,21 @@ def listings(d, box):
     check("one that is not there is still an error", d.call("GET", target + "/none").status == 404)
 
 
+def snapshots(d, box):
+    """What is there is told at once, however many reads it took: nothing more comes from a command that sleeps."""
+    said, path = [], "/v1/sandboxes/%s/execs" % box
+    for size in [900000] * 12:
+        number = d.must("POST", path, {"command": "head -c %d /dev/zero | tr '\\0' x; sleep 1000" % size, "background": True, "timeout_ms": 30000})["exec"]
+        got = until("all was printed", lambda n=number, m=size: (lambda g: g if g["stdout_bytes"] >= m else None)(d.must("GET", "%s/%d/output" % (path, n))))
+        said.append((got["state"], len(got["stdout"])))
+        d.must("DELETE", "%s/%d" % (path, number))
+    check("a snapshot waits for nothing", said == [("running", 900000)] * 12, said)
+
+
 def main():
     with Daemon() as d:
         box = d.create(timeout_ms=600000)
+        snapshots(d, box)
         captures(d, box)
         uploads(d, box)
         listings(d, box)
