@@ -615,6 +615,8 @@ guard_rest(struct guard *g)
                 uint64_t mark;
 
                 turn_to(g, i);
+                if (is_looked_for(item) && strchr(item->path, '/'))
+                        watch_item(g, item);   /* its directory may be there by now, and what is made in it from here on is the host's */
                 if (!item->is_hosts || (mark = hosts_mark(g, item)) == item->mark)
                         continue;
                 item->mark = mark;

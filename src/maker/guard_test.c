@@ -253,6 +253,26 @@ what_appears_in_peace_is_the_hosts(void **state)
         assert_true(!is_there("work/.envrc") && news_count == 3 && news[2].what == KEPT_MOVED);
 }
 
+/* Made by a command, it is watched from its end on: the first that the host makes in it is an event. */
+static void
+a_directory_on_the_way_is_watched_after_a_command(void **state)
+{
+        char events[512];
+
+        (void)state;
+        BEGIN("m.config/fish");
+        assert_int_equal(mkdir(at("work/.config"), 0700), 0);
+        guard_rest(&g);
+        while (read(g.inotify, events, sizeof events) > 0)
+                continue;
+        assert_int_equal(mkdir(at("work/.config/fish"), 0700), 0);
+        assert_true(read(g.inotify, events, sizeof events) > 0);
+        guard_sweep(&g);
+        g.is_busy = true;
+        guard_sweep(&g);
+        assert_true(is_there("work/.config/fish") && news_count == 0);
+}
+
 static void
 begin_now(struct guard *guard)
 {
@@ -402,6 +422,7 @@ main(void)
                 CASE(another_file_system_gets_a_copy),
                 CASE(strict_and_endless_end_the_box),
                 CASE(what_appears_in_peace_is_the_hosts),
+                CASE(a_directory_on_the_way_is_watched_after_a_command),
                 CASE(a_command_that_began_meanwhile_made_it),
                 CASE(a_configuration_at_the_top_is_put_back),
                 CASE(a_configuration_changes_as_far_as_it_runs_nothing),
