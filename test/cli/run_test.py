@@ -265,8 +265,8 @@ def terminal():
         for how in ("timeout", "kill"):
             p = subprocess.Popen(ws.argv(["sh", "-c", "echo here; sleep 1000"], "-t", "--timeout", "3s" if how == "timeout" else "280s"),
                                  stdin=slave, stdout=slave, stderr=slave)
-            read_until(master, b"here")
             if how == "kill":
+                read_until(master, b"here")
                 p.terminate()
             status = p.wait(ALWAYS)
             check("-t: ... also after a %s" % how, status == (124 if how == "timeout" else 143) and termios.tcgetattr(slave) == before, status)
