@@ -242,12 +242,12 @@ def terminal():
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 41, 123, 0, 0))
         before = termios.tcgetattr(slave)
-        p = subprocess.Popen(["setsid", "-c", *ws.argv(["python3", "-c", "import os,signal\n"
+        p = subprocess.Popen(["setsid", "-c", *ws.argv(["python3", "-c", "import os,signal,time\n"
                                       "def size(*_): os.write(1, b'size %d %d\\n' % os.get_terminal_size(0))\n"
                                       "signal.signal(signal.SIGWINCH, size)\n"
                                       "try:\n"
                                       "  print('tty', [os.isatty(i) for i in (0,1,2)], os.ttyname(0), flush=True); size()\n"
-                                      "  while True: signal.pause()\n"
+                                      "  while True: time.sleep(0.05)\n"           # a signal that comes just before pause() would be heard with the next
                                       "except KeyboardInterrupt: os.write(1, b'interrupted\\n')\nraise SystemExit(17)"], "-t")],
                              stdin=slave, stdout=slave, stderr=slave)
         seen = read_until(master, b"size 123 41")
