@@ -263,10 +263,10 @@ def terminal():
         check("-t: the exit status is the command's own", p.wait(ALWAYS) == 17, p.returncode)
         check("-t: the terminal is as it was", termios.tcgetattr(slave) == before, termios.tcgetattr(slave), before)
         for how in ("timeout", "kill"):
-            p = subprocess.Popen(ws.argv(["sh", "-c", "echo here; sleep 1000"], "-t", "--timeout", "3s" if how == "timeout" else "280s"),
+            p = subprocess.Popen(ws.argv(["sh", "-c", "echo for %s; sleep 1000" % how], "-t", "--timeout", "3s" if how == "timeout" else "280s"),
                                  stdin=slave, stdout=slave, stderr=slave)
             if how == "kill":
-                read_until(master, b"here")
+                read_until(master, b"for kill")
                 p.terminate()
             status = p.wait(ALWAYS)
             check("-t: ... also after a %s" % how, status == (124 if how == "timeout" else 143) and termios.tcgetattr(slave) == before, status)
