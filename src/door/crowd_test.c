@@ -115,7 +115,7 @@ an_owner_holds_so_much(void **state)
         static const size_t most[CROWD_USES] = { CROWD_BYTES_MAX, CROWD_ANSWERS_MAX };
         struct crowd c = { 0 };
 
-        for (int use = 0; use < CROWD_USES; use++) {
+        for (enum crowd_use use = 0; use < CROWD_USES; use++) {
                 for (size_t i = 0; i < 3; i++)
                         assert_int_equal(come(&c, i, i < 2 ? "a" : "b", 1), 0);
                 assert_int_equal(crowd_hold(&guests[0].member, use, most[use] - 1), 0);

@@ -51,7 +51,7 @@ turn_begin(struct turns *t, struct turn *turn)
 }
 
 static void
-set_state(struct turn *turn, int state)
+set_state(struct turn *turn, enum turn_state state)
 {
         struct turns *t = turn->turns;
 

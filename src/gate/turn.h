@@ -34,6 +34,8 @@ struct job {
 
 struct turns;
 
+enum turn_state { TURN_IDLE, TURN_FRESH, TURN_WAITING };
+
 /* A wall's line. */
 struct turn {
         struct turns *turns;
@@ -41,7 +43,7 @@ struct turn {
         struct job *first, **last;
         const struct job *only;        /* of a line that closes: no other is taken */
         int64_t left;
-        enum { TURN_IDLE, TURN_FRESH, TURN_WAITING } state;
+        enum turn_state state;
 };
 
 struct turn_list { struct turn *first, **last; };
