@@ -70,7 +70,8 @@ def hardly_fits(d, mallory):
     ids = [mallory.create(metadata=LARGE), mallory.create(metadata=LARGE), mallory.create(metadata=LARGE, manifest=manifest)]
     answer = mallory.get("/v1/sandboxes")
     check("a third sandbox with 150 warnings behind two with large metadata is listed", is_list_of(answer, ids), repr(answer)[:200])
-    check("with its warnings", len(answer.json["items"][2]["warnings"]) == 150, len(answer.json["items"][2]["warnings"]))
+    said = [w["at"] for w in answer.json["items"][2]["warnings"]]            # an ordinary user's daemon adds one of its own
+    check("with its warnings", len([at for at in said if "key" in at]) == 150, said)
     mallory.clear(ids)
 
 

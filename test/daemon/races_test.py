@@ -30,11 +30,12 @@ TRIPLES = 400          # of 1,728, with CARREL_TEST_DEEP=1
 EVENTS = ("sent", "begun", "done")
 STATES = ("running", "new", "paused")
 GONE = {"sandbox_not_found"}
+NO_FREEZE = {"capability_unavailable"}      # an ordinary user without a group of its own
 
 # What each may be refused with where it meets others. A command ends as it would alone, or as `killed` by a stop.
 OPERATIONS = {
     "create": GONE | {"sandbox_exists"}, "exec": GONE, "background": GONE, "signal": GONE | {"exec_not_found"}, "kill": GONE | {"exec_not_found"},
-    "write": GONE | {"canceled"}, "read": GONE | {"canceled"}, "extend": GONE, "pause": GONE, "resume": GONE, "stop": set(), "network": GONE,
+    "write": GONE | {"canceled"}, "read": GONE | {"canceled"}, "extend": GONE, "pause": GONE | NO_FREEZE, "resume": GONE | NO_FREEZE, "stop": set(), "network": GONE,
 }
 
 
@@ -249,13 +250,20 @@ class Meeting:
         return wrong, [s.exec for s in steps if s.exec and s.name in ("exec", "background")] + ([self.target] if self.state != "new" else [])
 
 
-def chosen(dice):
+def can_freeze(d):
+    box = d.create(start=True)
+    answer = d.call("POST", "/v1/sandboxes/%s/pause" % box, {})
+    d.must("DELETE", "/v1/sandboxes/" + box)
+    return answer.code not in NO_FREEZE
+
+
+def chosen(dice, states):
     pairs = [(a, b) for a in OPERATIONS for b in OPERATIONS]
     if not DEEP:
-        return [(pair, (dice.choice(EVENTS),), dice.choice(STATES), dice.randrange(2)) for pair in pairs]
+        return [(pair, (dice.choice(EVENTS),), dice.choice(states), dice.randrange(2)) for pair in pairs]
     triples = [tuple(dice.choice(list(OPERATIONS)) for _ in range(3)) for _ in range(TRIPLES)]
-    return ([(pair, (event,), dice.choice(STATES), front) for pair in pairs for event in EVENTS for front in (0, 1)] +
-            [(t, (dice.choice(EVENTS[:2]), dice.choice(EVENTS[:2])), dice.choice(STATES), dice.randrange(2)) for t in triples])
+    return ([(pair, (event,), dice.choice(states), front) for pair in pairs for event in EVENTS for front in (0, 1)] +
+            [(t, (dice.choice(EVENTS[:2]), dice.choice(EVENTS[:2])), dice.choice(states), dice.randrange(2)) for t in triples])
 
 
 def main():
@@ -267,13 +275,14 @@ def main():
     with Daemon() as d:
         fronts, ends, wrong, begun, count = (Rest(d), Wire(d)), Ends(d), collections.defaultdict(list), [], collections.Counter()
         before = set(processes_of(d.state))
-        for number, (names, events, state, front) in enumerate(chosen(dice)):
+        states = [state for state in STATES if state != "paused" or can_freeze(d)]
+        for number, (names, events, state, front) in enumerate(chosen(dice, states)):
             meeting = Meeting(d, number, state, names, events, fronts[front])
             bad, execs = meeting.run()
             wrong[state] += bad
             count[state] += 1
             begun += [(meeting.id, e) for e in execs]
-        for state in STATES:
+        for state in states:
             report("C23 operations that meet on a sandbox that is %s: one typed answer each, %d times" % (state, count[state]), wrong[state][:12])
         report("C23 each of %d commands that met an operation ended once" % len(begun), ends.wrong(begun)[:12])
         left = lambda: (["groups: %s" % groups_of(d.ids)] if groups_of(d.ids) else []) + os.listdir(os.path.join(d.state, "boxes")) + sorted(
