@@ -59,6 +59,7 @@ control_say(struct gate *g, uint16_t kind, const void *body, size_t len)
         *s = (struct said){ .len = len, .kind = kind };
         memcpy(s->body, body, len);
         *g->said_last = s;
+        /* lint: the line of what is to be said owns it now */
         g->said_last = &s->next;
         (void)loop_watch_change(&g->control, EPOLLOUT);
 }

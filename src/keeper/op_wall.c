@@ -288,6 +288,7 @@ change_or_narrow(struct sandbox *s, const struct record *r, struct error *e)
                 result = change(s, r, true, e);
         }
         if (!k->reserve)
+                /* lint: the keeper has it, until it needs it */
                 k->reserve = malloc(KEEPER_RESERVE);
         return result;
 }
