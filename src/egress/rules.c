@@ -122,15 +122,6 @@ goes_on(const struct rules *r, size_t at)
         return at < r->count && strcmp(r->sorted[at].key, r->sorted[at - 1].key) == 0;
 }
 
-static bool
-has_port(const struct spec_egress *entry, uint16_t port)
-{
-        for (size_t i = 0; i < entry->port_count; i++)
-                if (entry->ports[i] == port)
-                        return true;
-        return port == 0;
-}
-
 int
 rules_find(const struct rules *r, const char *host, uint16_t port)
 {
@@ -140,9 +131,9 @@ rules_find(const struct rules *r, const char *host, uint16_t port)
         for (size_t i = 0; i < count; i++) {
                 size_t at = runs[i];
 
-                while (!has_port(r->sorted[at].entry, port) && goes_on(r, at + 1))
+                while (!egress_has_port(r->sorted[at].entry, port) && goes_on(r, at + 1))
                         at++;
-                if (has_port(r->sorted[at].entry, port) && (!best || r->sorted[at].entry < best))
+                if (egress_has_port(r->sorted[at].entry, port) && (!best || r->sorted[at].entry < best))
                         best = r->sorted[at].entry;
         }
         return best ? (int)(best - r->entries) : -1;

@@ -215,8 +215,8 @@ is_below(const char *host, const char *parent)
         return len > parent_len + 1 && host[len - parent_len - 1] == '.' && strcmp(host + len - parent_len, parent) == 0;
 }
 
-static bool
-has_port(const struct spec_egress *entry, uint16_t port)
+bool
+egress_has_port(const struct spec_egress *entry, uint16_t port)
 {
         for (size_t i = 0; i < entry->port_count; i++)
                 if (entry->ports[i] == port)
@@ -236,7 +236,7 @@ egress_allows(const struct spec_egress *entries, size_t count, const char *host,
                 bool is_named = entry->is_wildcard ? is_below(canonical, entry->host)
                                                    : strcmp(canonical, entry->host) == 0;
 
-                if (is_named && has_port(entry, port))
+                if (is_named && egress_has_port(entry, port))
                         return true;
         }
         return false;
@@ -274,7 +274,7 @@ egress_covers(const struct spec_egress *outer, const struct spec_egress *inner)
         bool is_same = strcmp(outer->host, inner->host) == 0;
 
         for (size_t i = 0; i < inner->port_count; i++)
-                if (inner->ports[i] == 0 || !has_port(outer, inner->ports[i]))
+                if (inner->ports[i] == 0 || !egress_has_port(outer, inner->ports[i]))
                         return false;
         if (!outer->is_wildcard)
                 return !inner->is_wildcard && is_same;

@@ -37,6 +37,9 @@ const char *egress_text(const struct spec_egress *entry, char *ret);
 /* The texts of all of them, in `arena`; NULL without memory. */
 const char *const *egress_texts(struct arena *arena, const struct spec_egress *entries, size_t count);
 
+/* Does this entry list the port? 0 is any port of the entry. */
+bool egress_has_port(const struct spec_egress *entry, uint16_t port);
+
 /* May `host` (any case, trailing dot allowed) be reached on `port` (0: any port of the entry)? */
 bool egress_allows(const struct spec_egress *entries, size_t count, const char *host, uint16_t port);
 

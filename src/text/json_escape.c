@@ -45,6 +45,7 @@ escape_character(const char *bytes, size_t len, char *out, size_t *ret_taken)
 
         *ret_taken = utf8_next(bytes, len, &point);
         if (point == UTF8_INVALID) {
+                /* lint: bytes of a longer text */
                 memcpy(out, "\xef\xbf\xbd", 3);
                 return 3;
         }

@@ -44,7 +44,7 @@ is_ours(uid_t peer)
 int
 trust_check(int fd, const char *state, struct error *e)
 {
-        uid_t peer;
+        uid_t peer = (uid_t)-1;
         int sys = trust_peer_uid(fd, &peer);
 
         if (sys < 0)
