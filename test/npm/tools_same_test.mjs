@@ -63,7 +63,7 @@ const COMMANDS = [
 const BACKGROUND = [
         ['that ends', 'echo done; echo wrong >&2; exit 5', [[GET_PROCESS_OUTPUT, { wait: true }]]],
         ['that says nothing', 'true', [[GET_PROCESS_OUTPUT, { wait: true }]]],
-        ['that is killed', 'echo up; echo also >&2; sleep 60', [['said', 'up\n'], [GET_PROCESS_OUTPUT, {}], [KILL_PROCESS, {}], [GET_PROCESS_OUTPUT, {}], [KILL_PROCESS, {}]]],
+        ['that is killed', 'echo up; echo also >&2; sleep 60', [['said', 'up\n'], ['said', 'also\n'], [GET_PROCESS_OUTPUT, {}], [KILL_PROCESS, {}], [GET_PROCESS_OUTPUT, {}], [KILL_PROCESS, {}]]],
         ['that is killed after much', `${LINES}; sleep 60`, [['said', 'line 500\n'], [GET_PROCESS_OUTPUT, { tail: 3 }], [KILL_PROCESS, {}]]],
         ['that is killed before a word', 'sleep 60', [[GET_PROCESS_OUTPUT, {}], [KILL_PROCESS, {}]]],
         ['that had ended', 'exit 0', [[GET_PROCESS_OUTPUT, { wait: true }], [KILL_PROCESS, {}]]],
