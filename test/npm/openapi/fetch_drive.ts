@@ -22,6 +22,8 @@ const back = await api.POST('/v1/sandboxes/{id}/execs', { params: { path }, body
 assert(back.data);
 const one = { id, exec: back.data.exec };
 await api.POST('/v1/sandboxes/{id}/execs/{exec}/stdin', { params: { path: one, query: { end: true } }, body: 'word\n', bodySerializer: body => body, headers: { 'Content-Type': 'application/octet-stream' } });
+while (((await api.GET('/v1/sandboxes/{id}/execs/{exec}', { params: { path: one } })).data?.stdout_bytes ?? 0) === 0)       // until it has said what it read
+        await new Promise(resolve => setTimeout(resolve, 20));
 await api.POST('/v1/sandboxes/{id}/execs/{exec}/signal', { params: { path: one }, body: { signal: 15 } });
 const over = await api.GET('/v1/sandboxes/{id}/execs/{exec}/output', { params: { path: one, query: { wait: true } } });
 assert(over.data);

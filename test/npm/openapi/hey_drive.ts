@@ -17,6 +17,8 @@ const result: Exec = ran.data;
 const back = await api.execStart({ path, body: { command: 'read -r line; echo "got $line"; sleep 1000', background: true, stdin: true }, throwOnError: true });
 const one = { id: box.id, exec: back.data.exec };
 await api.execStdin({ path: one, query: { end: true }, body: new Blob(['word\n']), throwOnError: true });
+while (((await api.execGet({ path: one, throwOnError: true })).data.stdout_bytes ?? 0) === 0)       // until it has said what it read
+        await new Promise(resolve => setTimeout(resolve, 20));
 await api.execSignal({ path: one, body: { signal: 15 }, throwOnError: true });
 const over = await api.execAttach({ path: one, query: { wait: true }, headers: { Accept: 'application/json' }, throwOnError: true });
 
