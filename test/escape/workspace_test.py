@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# slow: 30 s: 158 attacks, most of them with a sandbox of their own, with the defence and without
 """Attacks on what a workspace says to the host and to its own next sandbox: rows of group W of the catalogue in SECURITY.md. Prints TAP.
 
     W01 what was read to judge: manifests by reference and by name, inventories, links to them, second names
