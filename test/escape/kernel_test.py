@@ -259,6 +259,7 @@ def a06_propagation(rig, person):
         rig.tap.ok("END" in text and ("seen" in text) == is_seen, f"A06 {label} ({person.name})", text)
         if not is_seen:
             during = set(open(out + ".during").read().split()) - {line.split()[4] for line in open("/proc/self/mountinfo")}
+            during = {at for at in during if at.startswith(work) or not at.startswith(tempfile.gettempdir() + "/")}      # others are of other tests
             rig.tap.ok(during <= {work + "/later"}, f"A06 no mount of a box comes out ({person.name})", *during)
 
 

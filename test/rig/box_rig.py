@@ -122,6 +122,14 @@ class Tap:
         return 1 if self.failed else 0
 
 
+def host_mounts(own=None):
+    """Lines of the host's mount table (without its numbers), sorted. What other tests mount on places of theirs comes and goes, and is left out."""
+    places = tempfile.gettempdir() + "/"
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as f:
+        lines = [line.split(" ", 3)[3] for line in f]
+    return sorted(line for line in lines if not line.split(" ")[1].startswith(places) or own and own in line)
+
+
 def manifest(limits="", carrel="", more="", mounts="mounts: [{source: workspace, at: /workspace}]\n"):
     """A SANDBOX.md: `limits` and `carrel` are flow maps without braces, `more` whole lines."""
     return ("---\nschema: sandbox/v1\nid: '@test/box'\nversion: 1.0.0\nprovider: local\nconfig: {}\nlimits: {%s}\n%s%s"
@@ -287,10 +295,8 @@ class Place:
         return groups_named(lambda id_: id_ in ids or str(RESERVED_FIRST + int(id_, 16) % RESERVED_COUNT) in ids) - self.foreign if ids else set()
 
     def mounts(self):
-        """In our own namespace all of them; else those that name a place of ours. Small disks of other tests (box_wire) come and go."""
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as f:
-            return sorted(line.split(" ", 3)[3] for line in f
-                          if " - tmpfs carrel-test " not in line and (ROOT or self.folder in line or "carrel-test-" in line))
+        """As root all of the host; else those that name a place of ours."""
+        return [line for line in host_mounts(self.folder) if ROOT or self.folder in line or "carrel-test-" in line]
 
     def memory(self):
         """In /dev/shm; an ordinary user shares it with others."""

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import tempfile
 
-from box_rig import CARREL, DEEP, PATIENCE, ROOT, Names, end, own_place, report
+from box_rig import CARREL, DEEP, PATIENCE, ROOT, Names, end, host_mounts, own_place, report
 from daemon_rig import Daemon, groups_of, processes_of, until
 
 MOST = int(os.environ.get("MAKING_MAX", "8")) or 500
@@ -69,9 +69,7 @@ class Host:
         self.before = self.now()
 
     def now(self):
-        with open("/proc/self/mountinfo", encoding="utf-8") as f:
-            mounts = len(f.readlines())
-        return {"mounts": mounts, "boxes": sorted(os.listdir(os.path.join(self.d.state, "boxes"))),
+        return {"mounts": host_mounts(self.d.folder), "boxes": sorted(os.listdir(os.path.join(self.d.state, "boxes"))),
                 "processes": sorted(processes_of(self.d.state).values()), "canary": os.path.exists(os.path.join(self.workspace, "canary")),
                 "listed": [i["id"] for i in self.d.must("GET", "/v1/sandboxes")["items"]]}
 
