@@ -21,6 +21,15 @@ read_clock(clockid_t clock)
         return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
+uint64_t
+clock_work_us(void)
+{
+        struct timespec t;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &t);
+        return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
 #ifdef CARREL_TEST_LAYERS
 #include <fcntl.h>
 #include <stdio.h>

@@ -22,6 +22,9 @@ uint64_t clock_boot_ms(void);
 /* Milliseconds since 1970. */
 uint64_t clock_wall_ms(void);
 
+/* Microseconds, to measure how long work takes. No test moves it, and no deadline may count on it: it stops while the machine sleeps. */
+uint64_t clock_work_us(void);
+
 /* poll(2) until a moment of the boot clock (CLOCK_NEVER: no end). As poll(2); 0 only when the moment has come. */
 int clock_poll(struct pollfd *fds, size_t count, uint64_t until_ms);
 

@@ -20,7 +20,7 @@
 #include "gate/gate.h"
 #include "gate/wall.h"
 
-enum { ROUNDS = 4, HOLD_FIRST = 4096, COPY_MAX = 16 * 1024 };
+enum { ROUNDS = 4, HOLD_FIRST = 4096, COPY_MAX = 16 * 1024, JUDGE_ONCE = 1024 };
 
 /* Memory is the gate's, and no wall takes all of it. */
 static bool
@@ -137,26 +137,45 @@ send_held(struct flow *f, bool *moved)
         return true;
 }
 
+/* Shows the judge a little, for many requests may lie in it; or all, if it cannot tell from less. False in *ret_goes_on: it cannot from all either, or needs no more. */
 static bool
-judge_held(struct flow *f)
+judge_some(struct flow *f, bool *ret_goes_on)
 {
-        size_t pass = 0;
-        enum judge_verdict v;
+        struct hold *h = &f->hold;
+        size_t len = h->len - h->judged, once = len < JUDGE_ONCE ? len : JUDGE_ONCE, pass = 0;
+        enum judge_verdict v = judge_take(f->judge, h->bytes + h->judged, once, &pass, &f->reason, &f->other);
 
-        if (!f->judge) {
-                f->hold.judged = f->hold.len;
-                return true;
+        if (v == JUDGE_PASS && pass == 0 && once < len) {
+                once = len;
+                v = judge_take(f->judge, h->bytes + h->judged, once, &pass, &f->reason, &f->other);
         }
-        if (f->waits || f->hold.judged == f->hold.len)
-                return true;
-        v = judge_take(f->judge, f->hold.bytes + f->hold.judged, f->hold.len - f->hold.judged, &pass, &f->reason, &f->other);
-        f->hold.judged += pass;
+        h->judged += pass;
         f->waits = v == JUDGE_WAITS;
+        *ret_goes_on = v == JUDGE_PASS && once < len;
         if (v == JUDGE_OVER) {
                 judge_free(f->judge);
                 f->judge = NULL;
+                h->judged = h->len;
         }
         return v != JUDGE_REFUSED;
+}
+
+/* Judges what is held, as far as the turn goes. */
+static bool
+judge_held(struct flow *f)
+{
+        bool goes_on = f->judge && !f->waits && f->hold.judged < f->hold.len;
+
+        if (!f->judge)
+                f->hold.judged = f->hold.len;
+        f->has_more = false;
+        while (goes_on) {
+                if (!judge_some(f, &goes_on))
+                        return false;
+                f->has_more = goes_on;
+                goes_on = goes_on && !turn_is_used(&f->wall->turn);
+        }
+        return true;
 }
 
 /* While the judge waits for the other direction nothing is read; an end with nothing before it is passed on all the same. */
@@ -183,6 +202,10 @@ read_to_judge(struct flow *f, size_t allowed, bool *moved)
 
         if (f->waits)
                 return look_for_end(f, moved);
+        if (h->at == h->judged && f->has_more) {
+                *moved = true;
+                return judge_held(f);
+        }
         if (!f->from_ready || f->has_end || h->at < h->judged)
                 return true;
         if (!hold_make_room(f))
@@ -337,7 +360,7 @@ pass_on(struct flow *f, size_t allowed, bool *moved)
 static bool
 pass_end(struct flow *f)
 {
-        if (!f->has_end || f->is_shut || f->piped > 0 || f->hold.at < f->hold.judged)
+        if (!f->has_end || f->is_shut || f->piped > 0 || f->hold.at < f->hold.judged || f->has_more)
                 return true;
         f->is_shut = true;
         /* Bytes that were never judged do not leave; the end after them does. */
@@ -372,7 +395,7 @@ flow_pump(struct flow *f)
                 size_t allowed = wall_allowance(f->wall, f->is_out, PIPE_LARGE);
 
                 f->reason = DENIAL_NONE;
-                if (allowed == 0 && f->piped == 0 && f->from_ready && f->hold.at == f->hold.judged)
+                if (allowed == 0 && f->piped == 0 && (f->from_ready || f->has_more) && f->hold.at == f->hold.judged)
                         return FLOW_LATER;
                 is_fine = send_held(f, &moved);
                 if (is_fine && is_held(f))

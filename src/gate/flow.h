@@ -26,6 +26,7 @@ struct flow {
         struct hold hold;
         struct judge *judge;                   /* NULL: everything may pass */
         bool waits;                            /* the judge does, for the other direction */
+        bool has_more;                         /* of what is held, the judge has not seen all */
         struct answers *answers;               /* of the other direction's judge, NULL: nobody wants to know where one ends */
         struct pipe *pipe;                     /* while bytes lie in it */
         size_t piped;

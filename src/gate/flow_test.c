@@ -15,7 +15,7 @@
 #include "gate/gate.h"
 #include "gate/wall.h"
 
-enum { BLOCK = 4096, BLOCKS = 1000 };
+enum { BLOCK = 4096, BLOCKS = 1000, REQUESTS = 200, A_TURN = 3 * 1024 /* of them judged */ };
 
 static struct gate the_gate;
 static struct wall the_wall;
@@ -269,6 +269,34 @@ a_held_greeting_is_bounded(void **state)
         assert_int_equal(flow.hold.room, JUDGE_HOLD_MAX);
 }
 
+/* Many small requests cost much to judge: each turn judges some, and nothing is lost or passed early, not even the end. */
+static void
+many_requests_take_many_turns(void **state)
+{
+        static const struct egress_host host = { "api.test" };
+        static const char list[] = "api.test", get[] = "GET / HTTP/1.1\r\nHost: api.test\r\n\r\n";
+        struct policy *p = policy_new(list, sizeof list, 1, 0, 1);
+        uint64_t got = 0, before = 0;
+        char bytes[sizeof get - 1];
+
+        (void)state;
+        assert_non_null(p);
+        flow.judge = judge_new(p, &host, 80, PROTOCOL_HTTP1);
+        assert_non_null(flow.judge);
+        for (size_t i = 0; i < REQUESTS; i++)
+                send_text(get);
+        assert_int_equal(shutdown(sender, SHUT_WR), 0);
+        flow.from_ends = true;
+        for (the_wall.turn.left = 0; pump() != FLOW_OVER; before = the_wall.bytes_out)
+                assert_in_range(the_wall.bytes_out, before, before + A_TURN);
+        while (recv(receiver, bytes, sizeof bytes, MSG_DONTWAIT | MSG_WAITALL) > 0) {
+                assert_memory_equal(bytes, get, sizeof bytes);
+                got++;
+        }
+        assert_int_equal(got, REQUESTS);
+        policy_unref(p);
+}
+
 int
 main(void)
 {
@@ -285,6 +313,7 @@ main(void)
                 cmocka_unit_test_setup_teardown(a_used_up_bandwidth_waits, begin, finish),
                 cmocka_unit_test_setup_teardown(a_reset_is_told, begin, finish),
                 cmocka_unit_test_setup_teardown(a_held_greeting_is_bounded, begin, finish),
+                cmocka_unit_test_setup_teardown(many_requests_take_many_turns, begin, finish),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,7 @@ serve(int keeper, struct error *e)
         if (loop_new(&g.loop) < 0)
                 return fail(e, ERROR_INTERNAL, "there is no way to wait");
         layers_read();
-        turns_init(&g.turns);
+        turns_init(&g.turns, loop_work_us);
         if (resolver_new(g.loop, &g.resolver, e) < 0 || gate_close_world(&files, e) < 0)
                 return -1;
         if (control_open(&g, keeper) < 0)

@@ -31,8 +31,9 @@ take_out(struct turn_list *l, const struct turn *turn)
 }
 
 void
-turns_init(struct turns *t)
+turns_init(struct turns *t, uint64_t (*now_us)(void))
 {
+        *t = (struct turns){ .now_us = now_us };
         t->fresh = (struct turn_list){ NULL, &t->fresh.first };
         t->waiting = (struct turn_list){ NULL, &t->waiting.first };
 }
@@ -120,11 +121,32 @@ void
 turn_use(struct turn *turn, size_t cost)
 {
         turn->left -= (int64_t)cost;
+        if (turn->turns)
+                turn->turns->said += (int64_t)cost;
+}
+
+/* Time that nobody said. At most a part: the kernel may have let others run meanwhile. */
+static void
+settle(struct turn *turn)
+{
+        struct turns *t = turn->turns;
+        uint64_t now;
+        int64_t more;
+
+        if (!t || !t->now_us)
+                return;
+        now = t->now_us();
+        more = (int64_t)(now - t->since_us) - t->said;
+        if (more > 0)
+                turn->left -= more < TURN_PART ? more : TURN_PART;
+        t->since_us = now;
+        t->said = 0;
 }
 
 bool
-turn_is_used(const struct turn *turn)
+turn_is_used(struct turn *turn)
 {
+        settle(turn);
         return turn->left <= 0;
 }
 
@@ -132,13 +154,18 @@ turn_is_used(const struct turn *turn)
 static void
 run_jobs(struct turn *turn)
 {
-        while (turn->first && turn->left > 0) {
+        struct turns *t = turn->turns;
+
+        t->since_us = t->now_us ? t->now_us() : 0;
+        t->said = 0;
+        while (turn->first && !turn_is_used(turn)) {
                 struct job *j = turn->first;
 
                 job_end(j);
-                turn->left -= TURN_JOB;
+                turn_use(turn, TURN_JOB);
                 j->run(j);
         }
+        settle(turn);
 }
 
 void

@@ -6,6 +6,8 @@
  *
  * What comes on a descriptor is only noted, as a job of its wall; jobs are done here. A wall whose part is used up waits until every other has had its own, and
  * descriptors are looked at between any two. Who wants little is served before those who want much (deficit round robin, as RFC 8290 has it).
+ *
+ * What a job costs is the larger of what it says and of the time it took: a machine, a message or a library that is slower than was thought makes no part longer.
  */
 #ifndef CARREL_GATE_TURN_H
 #define CARREL_GATE_TURN_H
@@ -47,9 +49,15 @@ struct turn {
 };
 
 struct turn_list { struct turn *first, **last; };
-struct turns { struct turn_list fresh, waiting; };
+struct turns {
+        struct turn_list fresh, waiting;
+        uint64_t (*now_us)(void);      /* NULL: what jobs say is all that counts */
+        uint64_t since_us;             /* when what runs now began, and */
+        int64_t said;                  /* what it said that it used */
+};
 
-void turns_init(struct turns *t);
+/* now_us: microseconds of a clock that goes on while this thread works; NULL counts only what jobs say. */
+void turns_init(struct turns *t, uint64_t (*now_us)(void));
 
 /* Is there nothing to do? */
 bool turns_are_over(const struct turns *t);
@@ -73,6 +81,6 @@ void job_end(struct job *j);
 
 /* What the job that runs has used; and has its wall used all of its part? Then the job should want another turn. */
 void turn_use(struct turn *turn, size_t cost);
-bool turn_is_used(const struct turn *turn);
+bool turn_is_used(struct turn *turn);
 
 #endif

@@ -32,7 +32,7 @@ one_after_the_other(void **state)
         size_t most = 0;
 
         (void)state;
-        turns_init(&turns);
+        turns_init(&turns, NULL);
         turn_begin(&turns, &quiet);
         for (size_t i = 0; i < BUSY; i++) {
                 turn_begin(&turns, &busy[i]);
@@ -71,7 +71,7 @@ who_always_comes_again(void **state)
         size_t count = 0;
 
         (void)state;
-        turns_init(&turns);
+        turns_init(&turns, NULL);
         turn_begin(&turns, &sly);
         for (size_t i = 0; i < BUSY; i++) {
                 turn_begin(&turns, &busy[i]);
@@ -95,7 +95,7 @@ what_is_beyond_a_part_is_paid(void **state)
         struct work large = { .turn = &one, .cost = (size_t)TURN_PART * 10, .goes_on = true }, small = { .turn = &other, .cost = TURN_PART, .goes_on = true };
 
         (void)state;
-        turns_init(&turns);
+        turns_init(&turns, NULL);
         turn_begin(&turns, &one);
         turn_begin(&turns, &other);
         turn_want(&one, &large.job, run);
@@ -103,6 +103,45 @@ what_is_beyond_a_part_is_paid(void **state)
         for (size_t i = 0; i < ROUNDS; i++)
                 turns_take(&turns);
         assert_in_range(small.done, large.done * 9, large.done * 12);
+}
+
+static uint64_t now, each;
+
+static uint64_t
+now_us(void)
+{
+        return now;
+}
+
+static void
+slow(struct job *j)
+{
+        now += each;
+        run(j);
+}
+
+/* A job that says little and takes long is one that costs much; more than a part is never counted at once. */
+static void
+time_counts_too(void **state)
+{
+        struct turn one, other;
+        struct work hides = { .turn = &one, .cost = 1 }, small = { .turn = &other, .cost = TURN_PART - TURN_JOB, .goes_on = true };
+
+        (void)state;
+        for (each = TURN_PART; each <= (uint64_t)TURN_PART * 1000; each *= 1000) {
+                turns_init(&turns, now_us);
+                turn_begin(&turns, &one);
+                turn_begin(&turns, &other);
+                hides.done = small.done = 0;
+                for (size_t i = 0; i < ROUNDS; i++) {
+                        turn_want(&one, &hides.job, slow);
+                        turn_want(&other, &small.job, run);
+                        turns_take(&turns);
+                }
+                assert_in_range(hides.done, small.done / 2, small.done + 2);
+                turn_end(&one);
+                turn_end(&other);
+        }
 }
 
 static void
@@ -113,7 +152,7 @@ ends(void **state)
 
         (void)state;
         turn_end(&turn);
-        turns_init(&turns);
+        turns_init(&turns, NULL);
         turns_take(&turns);
         turn_begin(&turns, &turn);
         turn_want(&turn, &a.job, run);
@@ -148,6 +187,7 @@ main(void)
                 cmocka_unit_test(one_after_the_other),
                 cmocka_unit_test(who_always_comes_again),
                 cmocka_unit_test(what_is_beyond_a_part_is_paid),
+                cmocka_unit_test(time_counts_too),
                 cmocka_unit_test(ends),
         };
 

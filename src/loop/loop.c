@@ -34,6 +34,12 @@ loop_now_ms(void)
 }
 
 uint64_t
+loop_work_us(void)
+{
+        return clock_work_us();
+}
+
+uint64_t
 loop_wall_ms(void)
 {
         return clock_wall_ms();

@@ -56,6 +56,9 @@ void loop_timer_remove(struct loop_timer *t);
 uint64_t loop_now_ms(void);
 uint64_t loop_wall_ms(void);
 
+/* Microseconds, to measure how long work takes: see clock_work_us(). */
+uint64_t loop_work_us(void);
+
 /* Waits for the next thing and does what is due. */
 void loop_turn(struct loop *l);
 
