@@ -10,6 +10,8 @@
  *        | +-- back-off -- clearing <+-- a child died, SIGHUP          clearing: the others are told to go, then made to
  *        |                    |
  *        +---- SIGTERM --> ending --all gone--> out
+ *
+ * A child that somebody stops is continued at once: every caller would wait for it. What a debugger holds is not stopped in that sense, and stays held.
  */
 #include "daemon/launcher.h"
 
@@ -44,7 +46,7 @@
 #include "loop/loop.h"
 #include "wire/call.h"
 
-enum { PATIENCE_MS = 3000, BACK_OFF_MS = 100, BACK_OFF_MAX_MS = 10000, LIVED_MS = 5000, FAILURES_MAX = 6, REFUSED = 126, BROKEN = 125, NUMBER_ROOM = 16,
+enum { PATIENCE_MS = 3000, BACK_OFF_MS = 100, BACK_OFF_MAX_MS = 10000, LIVED_MS = 5000, FAILURES_MAX = 6, CONTINUED_MS = 1000, REFUSED = 126, BROKEN = 125, NUMBER_ROOM = 16,
        FILES_LEAST = 96 /* descriptors */ };
 
 enum phase { PHASE_STARTING, PHASE_READY, PHASE_CLEARING, PHASE_WAITING, PHASE_ENDING };
@@ -61,7 +63,7 @@ struct launcher {
         struct children children;
         enum phase phase;
         unsigned failures;
-        uint64_t started_ms;
+        uint64_t started_ms, continued_ms;             /* continued_ms: when that was logged last */
         bool was_ready;
         struct secret_sources secrets;
         struct secret_values *variables;               /* what the operator's environment held of secrets */
@@ -430,18 +432,35 @@ child_died(struct launcher *l, enum graph_process process, int status)
 }
 
 static void
+child_stopped(struct launcher *l, enum graph_process process)
+{
+        uint64_t now = loop_now_ms();
+
+        (void)kill(l->children.pids[process], SIGCONT);
+        if (l->continued_ms != 0 && now - l->continued_ms < CONTINUED_MS)
+                return;
+        l->continued_ms = now;
+        log_say("continued", "the %s was stopped by a signal, and was continued; to hold a part, stop this process (%ld) first", graph_process(process)->name, (long)getpid());
+}
+
+static void
 reap(struct launcher *l)
 {
         bool is_any = false;
         int status;
         pid_t pid;
 
-        while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-                for (int p = 0; p < PROCESS_CHILDREN; p++)
-                        if (l->children.pids[p] == pid) {
+        while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0)
+                for (int p = 0; p < PROCESS_CHILDREN; p++) {
+                        if (l->children.pids[p] != pid)
+                                continue;
+                        if (WIFSTOPPED(status)) {
+                                child_stopped(l, (enum graph_process)p);
+                        } else {
                                 child_died(l, (enum graph_process)p, status);
                                 is_any = true;
                         }
+                }
         if (is_any && !children_any(&l->children))
                 cleared(l);
 }

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""serve_test - `carrel serve`: how it starts, who may start it, what it leaves, what happens when a part of it dies.
+"""serve_test - `carrel serve`: how it starts, who may start it, what it leaves, what happens when a part of it dies or is stopped.
 
 Each check makes its own daemon with a state directory of its own; what is not about living together runs without one.
 """
+import ctypes
 import json
 import os
 import shutil
@@ -15,7 +16,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import CARREL, ROOT, TREE, end, report
-from daemon_rig import Daemon as AnyDaemon, PATIENCE, UnixConnection, processes_of, until
+from daemon_rig import Daemon as AnyDaemon, PATIENCE, UnixConnection, processes_of, state_of, until
 
 states = []
 
@@ -66,11 +67,7 @@ def mode(path):
 
 
 def gone(pid):
-    try:
-        with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as f:
-            return f.read().rsplit(")", 1)[1].split()[0] in "ZX"
-    except OSError:
-        return True
+    return state_of(pid) in "ZX"
 
 
 def environment(pid):
@@ -350,6 +347,40 @@ def gate_dies():
     report("carrel-gate killed: it alone is started again", wrong)
 
 
+def one_stopped():
+    with Daemon() as d:
+        box = d.create(start=True)
+        for name, pid in parts(d).items():
+            os.kill(pid, signal.SIGSTOP)
+            until("%s goes on" % name, lambda pid=pid: state_of(pid) not in "TZX")
+        wrong = [] if "was stopped by a signal, and was continued" in d.log_text() else [d.log_text()]
+        if d.exec(box, ["echo", "on"])["stdout"] != "on\n" or "starting" in d.log_text():
+            wrong.append(d.log_text())
+    report("each part that is stopped by a signal is continued at once, and that is logged", wrong)
+
+
+PTRACE_SEIZE, PTRACE_INTERRUPT = 0x4206, 0x4207
+
+
+def one_traced():
+    """A person with a debugger may hold a part as long as that takes."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with Daemon() as d:
+        all_ = parts(d)
+        door, other = all_["carrel-door"], all_[ALONE]
+        for request in (PTRACE_SEIZE, PTRACE_INTERRUPT):
+            if libc.ptrace(request, door, 0, 0) < 0:
+                report("a part that a debugger holds is not continued", skip="this user may trace no part: %s" % os.strerror(ctypes.get_errno()))
+                return
+        until("the debugger holds it", lambda: state_of(door) == "t")
+        os.kill(other, signal.SIGSTOP)
+        until("the launcher looks at its parts", lambda: "was stopped by a signal, and was continued" in d.log_text())
+        report("a part that a debugger holds is not continued", [] if state_of(door) == "t" and "the door was stopped" not in d.log_text() else [state_of(door), d.log_text()])
+        os.kill(door, signal.SIGKILL)              # else it could be asked for nothing, and we would have to let go of it
+        os.waitpid(door, 0x40000000)               # __WALL: who traces is told of its end before its parent is
+        until("its parts are started again", lambda: d.times_ready() > 1)
+
+
 def launcher_dies():
     wrong = []
     with Daemon() as d:
@@ -446,7 +477,7 @@ def main():
         print("1..0 # SKIP this carrel was built without its daemon")
         return
     for test in (bad_words, pool_that_cannot_be, odd_states, graph, unit_files, start_and_stop, lets_go_of_standard_error, keeps_its_port, permissions, second, stale, activation, notify, json_lines,
-                 one_dies, gate_dies, launcher_dies, hang_up, rungs,
+                 one_dies, gate_dies, one_stopped, one_traced, launcher_dies, hang_up, rungs,
                  state_is_not_shown):
         try:
             test()

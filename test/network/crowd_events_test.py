@@ -7,7 +7,6 @@ The same by lists is in test/daemon/crowd_links_test.py. Everything happens in a
 import http.client
 import json
 import os
-import signal
 import sys
 import tempfile
 import threading
@@ -98,12 +97,9 @@ def lists_beside(d, mallory):
         i = next(turn)
         return mallory.call("PUT", "/v1/sandboxes/%s/network" % boxes[i % CHANGED], {"egress": LONG[:199] + ["last%d.listed.test" % i]})
     turn, thread = iter(range(1 << 30)), threading.Thread(target=change)
-    os.kill(gate, signal.SIGSTOP)
-    try:
+    with d.held(gate):
         thread.start()
         until("the keeper knows all changes", lambda: watcher.names().count("network-changed") >= TIMES * CHANGED or not os.path.exists("/proc/%d" % gate) or not thread.is_alive())
-    finally:
-        os.kill(gate, signal.SIGCONT)
     thread.join()
     wrong = [a for a in answers if getattr(a, "status", None) != 200]
     check("%d changes to lists of 22 KB at once are taken by a gate that did not read for a while" % len(answers), not wrong, repr(wrong[:1])[:300])

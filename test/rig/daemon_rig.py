@@ -3,6 +3,7 @@
 Not a test. Use it as `with Daemon() as d:`; leaving stops every sandbox and the daemon, and nothing of it stays. HTTP is written by hand
 because tests have to be able to break it. Waiting is always for something: until(), never a fixed sleep.
 """
+import contextlib
 import http.client
 import json
 import os
@@ -13,6 +14,15 @@ import subprocess
 import tempfile
 
 from box_rig import CARREL, PATIENCE, until
+
+
+def state_of(pid):
+    """The kernel's letter for what a process does; X for one that is not there."""
+    try:
+        with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as f:
+            return f.read().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return "X"
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -134,6 +144,19 @@ class Daemon:
             except OSError:
                 continue
         return found
+
+    @contextlib.contextmanager
+    def held(self, pid):
+        """One of its parts stands still meanwhile, and so does the launcher, which would continue it at once."""
+        for one in (self.child.pid, pid):
+            os.kill(one, signal.SIGSTOP)
+            until("process %d stands still" % one, lambda one=one: state_of(one) in "TZX")
+        try:
+            yield
+        finally:
+            for one in (pid, self.child.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(one, signal.SIGCONT)
 
     # -- HTTP -------------------------------------------------------------------------------------------------
     @property
