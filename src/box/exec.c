@@ -395,7 +395,7 @@ exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t l
                 exec_lost(x, box_word(b));
                 return;
         }
-        if (b->starting + b->running > EXECS_MAX)
+        if (b->starting + b->running > EXECS_MAX || b->to_guest.bytes + len > QUEUE_MAX / 2)   /* the other half is for orders that are no commands */
                 result = -EAGAIN;
         else if ((wire->flags & WIRE_EXEC_TTY) == 0)
                 result = open_streams(x);

@@ -2,8 +2,14 @@
  * box/keeper.c - what keepers ask, and telling them.
  *
  * Room: box (program). Touches: fd, credentials of who connects.
- * Theory: a keeper is somebody who may come and go. What he is told waits for him in his queue; one who lets too much wait is cut off,
- * and his next connection begins with everything.
+ * Theory: a keeper may come and go. What it is told waits in its queue. Nothing that a payload or one caller does ends its link (Q1 of keeper/peer.h):
+ *
+ *     answers, and commands    a keeper that does not read is not read either while its queue is full: what it can still cause is one more list, and the
+ *                              ends of the commands that run: less than half of QUEUE_MAX
+ *     refusals of the network  said when nothing waits, and of those only what the wall remembers then (box/wall.c)
+ *     names that were moved    at most 64 and then the box ends (maker/guard.c)
+ *
+ * Only one that does not read while another keeper goes on is cut off, at QUEUE_MAX; its next connection begins with everything.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +48,7 @@ keeper_close(struct keeper *k)
 void
 keeper_watch(struct keeper *k)
 {
-        (void)loop_watch_change(&k->watch, EPOLLIN | (k->queue.first ? EPOLLOUT : 0u));
+        (void)loop_watch_change(&k->watch, (queue_is_full(&k->queue) ? 0u : (uint32_t)EPOLLIN) | (k->queue.first ? (uint32_t)EPOLLOUT : 0u));
 }
 
 /* Whoever cannot be told is cut off in his own turn: his socket is shut, and that wakes us. */
@@ -353,6 +359,8 @@ ready(struct loop_watch *w, uint32_t events)
         struct box *b = k->box;
         int result = (events & EPOLLOUT) != 0 ? queue_flush(&k->queue) : 0;
 
+        if (result == 0 && (events & EPOLLOUT) != 0)
+                wall_say_denials(k);
         if (result == 0 && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
                 result = serve_one(k);
         if (result < 0)

@@ -76,6 +76,12 @@ keep(struct queue *q, uint16_t kind, const void *body, size_t len, const int *fd
         return 0;
 }
 
+int
+queue_is_full(const struct queue *q)
+{
+        return q->bytes >= QUEUE_FULL;
+}
+
 /*
  * ETOOMANYREFS: of all descriptors that this user has on their way, in every process of his, too many were not received yet. It is nobody's fault here
  * and passes as soon as others get their turn.

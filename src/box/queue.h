@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { QUEUE_MAX = 4 << 20, QUEUE_FDS_MAX = 4 };      /* bytes that may wait */
+enum { QUEUE_FULL = 1 << 20, QUEUE_MAX = 16 << 20 /* bytes that may wait */, QUEUE_FDS_MAX = 4 };
 
 struct queue_item;
 struct queue {
@@ -24,6 +24,9 @@ int queue_send(struct queue *q, uint16_t kind, const void *body, size_t len, con
 
 /* The same with descriptors that stay the caller's: where they have to wait, copies of them do. */
 int queue_lend(struct queue *q, uint16_t kind, const void *body, size_t len, const int *fds, size_t fd_count);
+
+/* Does so much wait that nothing should be produced for it that can wait? */
+int queue_is_full(const struct queue *q);
 
 /* Sends what waits, as far as it goes. 0 or -errno. */
 int queue_flush(struct queue *q);

@@ -110,12 +110,15 @@ struct keeper {
         struct loop_watch watch;
         struct queue queue;
         unsigned wants_frozen;         /* an answer to FREEZE is owed */
+        uint32_t said_count;           /* of the last refusal that it was told; */
+        uint64_t said_denials;         /* the number of that one, 0: none so far */
 };
 
 struct ahead {                         /* a child of pid 1 that is ready to be the next command (ahead.c) */
         struct group *group;           /* where it is; NULL: there is none */
         uint32_t number;               /* of the last one */
         uint64_t last_ms;              /* when an exec was begun last; 0: never */
+        uint64_t kills;                /* for want of memory, seen when one was wanted */
         struct loop_timer timer;
 };
 
@@ -253,7 +256,7 @@ void keeper_connected(struct box *b, const struct wire_connected *answer, int ta
 void wall_init(struct box *b);
 int wall_hear(struct box *b, struct wire_message *m, const void *body);        /* WIRE_WALL and WIRE_WALL_LISTENED. 0, or -errno: it broke the rules */
 void wall_hand_out(struct keeper *k);                          /* answers WIRE_BOX_WALL */
-void wall_say_denials(struct keeper *k);                       /* all that are remembered */
+void wall_say_denials(struct keeper *k);                       /* those that it was not told, as far as they are remembered and nothing waits for it */
 uint32_t wall_denied(struct box *b, const struct exec *x);      /* hears what its gate has told so far; how often this one was refused something */
 
 /* -- freeze.c ------------------------------------------------------------------------------------------------------ */

@@ -107,29 +107,21 @@ oldest(const struct box *b)
         return b->wall.denied > HOLD_DENIALS_MAX ? b->wall.denied - HOLD_DENIALS_MAX + 1 : 1;
 }
 
+/* A payload can be refused faster than a keeper reads: while something waits for it nothing is added, and what is forgotten meanwhile is not said. */
 void
 wall_say_denials(struct keeper *k)
 {
+        struct box *b = k->box;
         struct wire_box_denied denied;
+        unsigned is_first = k->said_denials == 0;
+        uint64_t n = k->said_denials < oldest(b) ? oldest(b) : k->said_denials;
 
-        for (uint64_t n = oldest(k->box); n <= k->box->wall.denied && k->box->protocol >= PROTOCOL; n++) {
-                fill(k->box, n, &denied);
-                keeper_say(k, WIRE_BOX_DENIED, &denied, sizeof denied);
-        }
-}
-
-static void
-say_news(struct box *b)
-{
-        struct wire_box_denied denied;
-        uint64_t n = b->said_denials < oldest(b) ? oldest(b) : b->said_denials;
-
-        for (; n <= b->wall.denied; n++) {
+        for (; n <= b->wall.denied && b->protocol >= PROTOCOL && (is_first || !k->queue.first); n++) {
                 fill(b, n, &denied);
-                if (n != b->said_denials || denied.d.count != b->said_count)
-                        keeper_say_all(b, WIRE_BOX_DENIED, &denied, sizeof denied);
-                b->said_denials = n;
-                b->said_count = denied.d.count;
+                if (n != k->said_denials || denied.d.count != k->said_count)
+                        keeper_say(k, WIRE_BOX_DENIED, &denied, sizeof denied);
+                k->said_denials = n;
+                k->said_count = denied.d.count;
         }
 }
 
@@ -146,7 +138,8 @@ hear(struct box *b)
 {
         int result = hold_hear(&b->wall);
 
-        say_news(b);
+        for (struct keeper *k = b->keepers; k; k = k->next)
+                wall_say_denials(k);
         if (result < 0)
                 loop_watch_forget(&b->link);           /* it is closed: connections wait in their queues for the next gate */
         else

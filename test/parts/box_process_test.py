@@ -4,11 +4,14 @@
 
 Exactly one end each; output by offset, never twice; nobody waits for anybody; what one word kills is dead. Figures are printed as comments.
 """
+import errno
 import os
 import re
+import select
 import signal
 import struct
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
@@ -708,10 +711,54 @@ def stuck(bench_of):
               (None, "killed", "killed", "stopped"), vars(c), other.end, gone)
 
 
+LISTS, KEPT, HEAVY, STRINGS = 100, 256, 120, 150000
+
+
+def full_link(bench):
+    """A keeper that asks for 10 MB of lists and reads nothing: it is not read either, and its link stays (Q1)."""
+    box = bench.begin()
+    for c in [box.keeper.exec(["true"]) for _ in range(KEPT)]:
+        c.wait()
+    keeper = box.connect()
+    keeper.until(lambda: keeper.ready)
+    keeper.listed.clear()
+    said = threading.Thread(target=lambda: [keeper.send("LIST") for _ in range(LISTS)])      # it waits: it is not read
+    said.start()
+    other = box.keeper.exec("echo on").wait()
+    try:
+        until("the kernel takes no more", lambda: not said.is_alive() or not select.select([], [keeper.sock], [], 0)[1])
+        keeper.until(lambda: len(keeper.listed) >= LISTS * KEPT)
+    except Gone as e:
+        report("a keeper that asks for much and reads late hears all of it", [str(e), "%d of %d" % (len(keeper.listed), LISTS * KEPT)])
+        return
+    finally:
+        said.join()
+    check("a keeper that asks for much and reads late hears all of it", bytes(other.out) == b"on\n")
+
+
+def full_guest(bench):
+    """18 MB of commands for a pid 1 that does not read: those past a bound are refused, and the sandbox lives."""
+    box = bench.begin()
+    first, kept = pid_1(box.keeper)
+    os.kill(first, signal.SIGSTOP)
+    heavy = [box.keeper.exec(["true"], env=("PATH=/bin:/usr/bin", "A=" + "x" * 100000, "B=" + "x" * (STRINGS - 100000))) for _ in range(HEAVY)]
+    try:
+        until("one is refused", lambda: select.select([c.sock for c in heavy], [], [], 0)[0])
+    finally:
+        os.kill(first, signal.SIGCONT)
+    for c in heavy:
+        c.wait()
+    refused = [c for c in heavy if c.failed]
+    wrong = [vars(c) for c in heavy if not (c.failed and c.failed[1] == errno.EAGAIN) and not (c.end and c.end["word"] == "exited")]
+    check("commands that wait for pid 1 past a bound are refused, the others run, and the sandbox lives",
+          not wrong and 0 < len(refused) < HEAVY and bytes(box.keeper.exec("echo on").wait().out) == b"on\n", wrong[:1], len(refused))
+    kept.close()
+
+
 def main():
     only = sys.argv[1:]
     for test in (begin_and_end, round_trip, grandchildren, many_at_once, floods, stdin, stdin_in_order, terminal, kills, attaching, keepers, death, deadlines, freezing, spares, posture, storage,
-                 keeping, memory):
+                 keeping, memory, full_link, full_guest):
         if only and test.__name__ not in only:
             continue
         with Bench() as bench:
