@@ -197,7 +197,7 @@ obey_guest(struct box *b, struct wire_message *m, const void *body)
                 keeper_connected(b, &answer, take_fd(m));
         } else if (m->kind == WIRE_IDLE && m->len == 0) {
                 quiet_heard(b);
-        } else if (m->kind == WIRE_WALL || m->kind == WIRE_WALL_LISTENED) {
+        } else if (m->kind == WIRE_WALL || m->kind == WIRE_WALL_LISTENED || m->kind == WIRE_WALL_DENIED) {
                 if (wall_hear(b, m, body) < 0)
                         box_end(b, BOX_GONE_DIED);
         } else if (m->len >= sizeof(struct wire_exec_number)) {

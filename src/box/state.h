@@ -254,7 +254,7 @@ void keeper_connected(struct box *b, const struct wire_connected *answer, int ta
 
 /* -- wall.c -------------------------------------------------------------------------------------------------------- */
 void wall_init(struct box *b);
-int wall_hear(struct box *b, struct wire_message *m, const void *body);        /* WIRE_WALL and WIRE_WALL_LISTENED. 0, or -errno: it broke the rules */
+int wall_hear(struct box *b, struct wire_message *m, const void *body);        /* WIRE_WALL, WIRE_WALL_LISTENED and WIRE_WALL_DENIED. 0, or -errno: it broke the rules */
 void wall_hand_out(struct keeper *k);                          /* answers WIRE_BOX_WALL */
 void wall_say_denials(struct keeper *k);                       /* those that it was not told, as far as they are remembered and nothing waits for it */
 uint32_t wall_denied(struct box *b, const struct exec *x);      /* hears what its gate has told so far; how often this one was refused something */

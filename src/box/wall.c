@@ -49,6 +49,13 @@ is_group_of(const struct box *b, const struct exec *x, uint64_t cgroup)
         return fstatat(b->groups.work, name, &found, AT_SYMLINK_NOFOLLOW) == 0 && found.st_ino == cgroup;
 }
 
+/* What pid 1 tells comes before the end of the command that it happened to, so that the moment says whose it was where the kernel does not. */
+static bool
+is_by_group(const struct box *b, const struct wire_wall_denied *d)
+{
+        return b->groups.work >= 0 && (d->cgroup != 0 || b->wall.socket_count > 0);
+}
+
 static uint32_t
 find_exec(void *data, const struct wire_wall_denied *d)
 {
@@ -56,7 +63,7 @@ find_exec(void *data, const struct wire_wall_denied *d)
         uint32_t alone = 0, count = 0;
 
         for (const struct exec *x = b->execs; x; x = x->next) {
-                if (b->groups.work >= 0) {
+                if (is_by_group(b, d)) {
                         if (d->cgroup != 0 && (x->flags & BOX_EXEC_QUIET) == 0 && x->begun_ms <= d->at_ms && is_group_of(b, x, d->cgroup))
                                 return x->number;
                 } else if (ran_at(x, d->at_ms)) {
@@ -77,6 +84,23 @@ wall_init(struct box *b)
         b->wall.data = b;
 }
 
+static void say_news(struct box *b);
+
+/* Without a wall there is no gate: pid 1 tells. */
+static int
+hear_denied(struct box *b, const struct wire_message *m, const void *body)
+{
+        struct wire_wall_denied d;
+
+        if (m->len != sizeof d || b->wall.socket_count > 0)
+                return -EPROTO;
+        memcpy(&d, body, sizeof d);
+        if (!hold_denied(&b->wall, &d))
+                return -EPROTO;
+        say_news(b);
+        return 0;
+}
+
 int
 wall_hear(struct box *b, struct wire_message *m, const void *body)
 {
@@ -84,6 +108,8 @@ wall_hear(struct box *b, struct wire_message *m, const void *body)
 
         if (m->kind == WIRE_WALL)
                 return hold_take(&b->wall, m, body);
+        if (m->kind == WIRE_WALL_DENIED)
+                return hear_denied(b, m, body);
         if (m->len != sizeof answer)
                 return -EPROTO;
         memcpy(&answer, body, sizeof answer);
@@ -160,7 +186,7 @@ wall_denied(struct box *b, const struct exec *x)
         struct pollfd link = { .events = POLLIN };
         uint64_t count = 0;
 
-        if (b->wall.socket_count == 0)
+        if (b->wall.socket_count == 0 && b->wall.denied == 0)
                 return 0;
         for (int i = 0; i < HEAR_MAX && (link.fd = b->wall.link) >= 0 && poll(&link, 1, 0) > 0; i++)
                 hear(b);

@@ -105,6 +105,7 @@ note_ended(struct execs *x, struct exec *e, const struct wire_exec_ended *ended)
         e->state = EXEC_OVER;
         e->tells_end = 1;
         x->has_news = 1;
+        x->has_ended |= !e->is_function;
 }
 
 static void
@@ -186,7 +187,7 @@ execs_tell(struct execs *x)
                 if (x->rows[i].state != EXEC_FREE)
                         told = tell_row(x, &x->rows[i]);
         if (told > 0)
-                x->has_news = 0;
+                x->has_news = x->has_ended = 0;
         if (told > 0 && !x->has_news && (told = tell_idle(x)) == 0)
                 x->has_news = 1;
         return told < 0 ? -1 : 0;

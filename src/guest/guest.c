@@ -25,9 +25,10 @@
 #include "guest/connect.h"
 #include "guest/exec.h"
 #include "guest/listen.h"
+#include "guest/names.h"
 
-enum { CONTROL, SIGNALS, REPORTS, SPARE, FIRST_CONNECT };
-enum { BROKEN = 125, MESSAGES_AT_ONCE = 64, FDS_OURS = 14 /* and what one message brings, and one start */, SHARE = 4, FDS_PLENTY = 64 };
+enum { CONTROL, SIGNALS, REPORTS, SPARE, NAMES, FIRST_CONNECT };
+enum { BROKEN = 125, MESSAGES_AT_ONCE = 64, FDS_OURS = 14 /* and what one message brings, and one start */, SHARE = 4, FDS_PLENTY = 64, NAMES_FDS = 3 /* and what is opened for a moment */ };
 
 struct guest {
         int control, signals;
@@ -36,6 +37,7 @@ struct guest {
         struct execs execs;
         struct connects connects;
         struct listens listens;
+        struct names names;
 };
 
 static struct guest guest;             /* touched as far as it is used */
@@ -93,7 +95,9 @@ is_refusing(const struct guest *g)
 static void
 tell(struct guest *g)
 {
-        if (execs_tell(&g->execs) < 0 || connects_serve(&g->connects) < 0 || listens_tell(&g->listens) < 0 || g->execs.is_ending)
+        if (g->execs.has_ended)                        /* what it was refused is known before its end */
+                names_collect(&g->names);
+        if (names_tell(&g->names, g->execs.has_ended) < 0 || execs_tell(&g->execs) < 0 || connects_serve(&g->connects) < 0 || listens_tell(&g->listens) < 0 || g->execs.is_ending)
                 end(0);
 }
 
@@ -144,12 +148,16 @@ static void
 wait_for(struct guest *g, struct pollfd *fds, int timeout_ms)
 {
         short in = is_refusing(g) ? 0 : POLLIN;
-        short out = g->execs.has_news || connects_has_news(&g->connects) || is_refusing(g) ? POLLOUT : 0;
+        int names_ms = names_wait_ms(&g->names);
+        short out = g->names.is_due || g->execs.has_news || connects_has_news(&g->connects) || is_refusing(g) ? POLLOUT : 0;
 
         fds[CONTROL] = (struct pollfd){ g->control, (short)(in | out), 0 };
         fds[SIGNALS] = (struct pollfd){ g->signals, POLLIN, 0 };
         fds[REPORTS] = (struct pollfd){ g->execs.reports[0], POLLIN, 0 };
         fds[SPARE] = (struct pollfd){ g->execs.spare.socket, POLLIN, 0 };
+        fds[NAMES] = (struct pollfd){ g->names.is_due ? -1 : g->names.socket, POLLIN, 0 };
+        if (names_ms >= 0 && (timeout_ms < 0 || names_ms < timeout_ms) && !g->names.is_due)
+                timeout_ms = names_ms;
         g->connecting = connects_poll(&g->connects, fds + FIRST_CONNECT, &timeout_ms);
         g->starting = execs_poll(&g->execs, fds + FIRST_CONNECT + g->connecting);
         if (poll(fds, FIRST_CONNECT + g->connecting + g->starting, g->has_more ? 0 : clock_slice_ms(timeout_ms)) < 0 && errno != EINTR)
@@ -168,7 +176,7 @@ share_descriptors(struct guest *g)
 
         (void)getrlimit(RLIMIT_NOFILE, &files);
         g->execs.has_no_spare = files.rlim_cur < FDS_PLENTY;
-        ours = FDS_OURS + (g->execs.has_no_spare ? 0u : SPARE_FDS) + (unsigned)g->listens.stock_count;
+        ours = FDS_OURS + (g->execs.has_no_spare ? 0u : SPARE_FDS) + (unsigned)g->listens.stock_count + (g->names.socket < 0 ? 0u : NAMES_FDS);
         if (files.rlim_cur > ours + 1)
                 room = files.rlim_cur - ours < EXEC_MAX ? (unsigned)(files.rlim_cur - ours) : EXEC_MAX;
         sockets = room / SHARE < CONNECTS_MAX ? room / SHARE : CONNECTS_MAX;
@@ -177,7 +185,7 @@ share_descriptors(struct guest *g)
 }
 
 void
-guest_serve(int control, const int *stock, size_t stock_count)
+guest_serve(int control, const struct guest_names *names, const int *stock, size_t stock_count)
 {
         static struct pollfd fds[FIRST_CONNECT + CONNECTS_MAX + EXEC_MAX];
         struct guest *g = &guest;
@@ -188,6 +196,7 @@ guest_serve(int control, const int *stock, size_t stock_count)
         g->signals = open_signals();
         if (g->signals < 0 || fcntl(control, F_SETFL, O_NONBLOCK) < 0)
                 end(BROKEN);
+        names_init(&g->names, control, names ? names->socket : -1, names ? names->diag : -1);
         share_descriptors(g);
         for (;;) {
                 wait_for(g, fds, execs_kill(&g->execs));
@@ -198,6 +207,8 @@ guest_serve(int control, const int *stock, size_t stock_count)
                         execs_hear(&g->execs);
                 if ((fds[SIGNALS].revents & POLLIN) != 0 || g->has_more)
                         hear_signals(g);
+                if (fds[NAMES].revents != 0)
+                        names_serve(&g->names);
                 if ((fds[CONTROL].revents & POLLIN) != 0)
                         hear_control(g);
                 execs_resume(&g->execs);

@@ -372,6 +372,15 @@ is_text(const char *text)
         return memchr(text, '\0', GATE_HOST_ROOM) != NULL;
 }
 
+bool
+hold_denied(struct hold *h, struct wire_wall_denied *d)
+{
+        if (!is_text(d->host) || !is_text(d->other))
+                return false;
+        denied(h, d);
+        return true;
+}
+
 static int
 hear_one(struct hold *h, const struct wire_message *m, void *body)
 {
@@ -386,10 +395,7 @@ hear_one(struct hold *h, const struct wire_message *m, void *body)
         case WIRE_WALL_LISTEN:
                 return m->len == sizeof(struct wire_wall_listen) ? listen_for(h, body) : -1;
         case WIRE_WALL_DENIED:
-                if (m->len != sizeof *d || !is_text(d->host) || !is_text(d->other))
-                        return -1;
-                denied(h, d);
-                return 0;
+                return m->len == sizeof *d && hold_denied(h, d) ? 0 : -1;
         default:
                 return -1;
         }

@@ -68,6 +68,9 @@ short hold_events(const struct hold *h);
 /* The link is readable or writable: takes in what the gate says, tells it what it does not know yet. -1: the gate is gone, and h->link is -1. */
 int hold_hear(struct hold *h);
 
+/* Something was refused, by the gate or, without one, by pid 1. False: `d` is malformed. What the payload sent as a name is made plain text. */
+bool hold_denied(struct hold *h, struct wire_wall_denied *d);
+
 /* pid 1 answered; takes the message's descriptors. */
 void hold_listened(struct hold *h, struct wire_message *m, const struct wire_wall_listened *answer);
 

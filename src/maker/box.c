@@ -7,7 +7,9 @@
  */
 #include "maker/box.h"
 
+#include <linux/netlink.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -22,6 +24,10 @@
 #include "plan/request.h"
 #include "wall/wall.h"
 #include "wire/message.h"
+
+#ifndef NETLINK_SOCK_DIAG
+#define NETLINK_SOCK_DIAG 4
+#endif
 
 enum { TMPFS_INODES = 65536 /* at least */, INODE_BYTES = 4096 /* of size that allow one more */, ROOT_PAGES = 16 * 4096, STOCK_FIRST = 128, STOCK_EARLY = 24 };
 
@@ -130,6 +136,29 @@ keep_stock(struct box *box, const int *sockets, size_t count)
                 at = fd + 1;
         }
         return 0;
+}
+
+/*
+ * Where programs look for a name server. Pid 1 answers on it (guest/names.h); it leads nowhere. With the second socket it asks the kernel whose question one is; a kernel that
+ * has no such socket does not say.
+ */
+static int
+names_step(struct box *box)
+{
+        const struct sockaddr_in here = { .sin_family = AF_INET, .sin_port = htons(53), .sin_addr = { htonl(INADDR_LOOPBACK) } };
+        int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), sockets[2], result;
+
+        if (fd < 0)
+                return -errno;
+        if (bind(fd, (const struct sockaddr *)&here, sizeof here) < 0) {
+                result = -errno;
+                (void)close(fd);
+                return result;
+        }
+        box->has_names = 1;
+        sockets[0] = fd;
+        sockets[1] = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+        return keep_stock(box, sockets, sockets[1] < 0 ? 1 : 2);
 }
 
 /* The sockets are made here and held outside: nothing inside keeps one but the stock, which listens to nothing yet. */
@@ -643,6 +672,7 @@ box_step(struct box *box, const struct step *s)
         case STEP_LOOPBACK:   return loopback_up();
         case STEP_WALL:
         case STEP_ROUTED:     return wall_step(box, s);
+        case STEP_NO_NAMES:   return names_step(box);
         case STEP_NO_USER_NS: return write_file(AT_FDCWD, "/proc/sys/user/max_user_namespaces", 0, 0, "0", 1);
         case STEP_USER_POOLS: return user_pools(s);
         case STEP_ROOT:       return root_step(box, s);

@@ -108,7 +108,7 @@ close_range_of(unsigned first, unsigned last)
                 (void)close((int)fd);
 }
 
-/* Nothing of the making stays open in pid 1 but its control socket, and the stock of its wall, which is in ascending order. */
+/* Nothing of the making stays open in pid 1 but its control socket, and the stock of its wall or the sockets for names, which is in ascending order. */
 static int
 keep_only(int control, const int *stock, size_t stock_count)
 {
@@ -147,7 +147,9 @@ run_inside(const struct host *h, int control)
         memset(packed, 0, h->packed_len);              /* host paths are not for the inside */
         if (is_living)
                 (void)wire_send(control, WIRE_BOX_READY, NULL, 0, NULL, 0);
-        guest_serve(control, box.stock, box.stock_count);
+        if (box.has_names)
+                guest_serve(control, &(struct guest_names){ box.stock[0], box.stock_count > 1 ? box.stock[1] : -1 }, NULL, 0);
+        guest_serve(control, NULL, box.stock, box.stock_count);
 }
 
 /* -- outside -------------------------------------------------------------------------------------------------- */

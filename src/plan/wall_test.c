@@ -68,6 +68,7 @@ a_list_has_a_wall(void **state)
         (void)state;
         build(&b, 5);
         wall = must_find(b.plan, STEP_WALL, "");
+        assert_null(find(b.plan, STEP_NO_NAMES, ""));
         assert_int_equal(wall->number, 2);
         assert_string_equal(wall->text, "22 465");
         assert_non_null(strstr(wall->why, "; at most connections 5, bytes_out 1000"));
@@ -77,14 +78,15 @@ a_list_has_a_wall(void **state)
 }
 
 static void
-without_a_list_nothing_is_different(void **state)
+without_a_list_no_name_exists(void **state)
 {
         struct bench b;
 
         (void)state;
         build(&b, 0);
         assert_null(find(b.plan, STEP_WALL, ""));
-        assert_string_equal(must_find(b.plan, STEP_FILE, "/etc/resolv.conf")->text, "# this sandbox has no way out\n");
+        assert_non_null(strstr(must_find(b.plan, STEP_FILE, "/etc/resolv.conf")->text, "\nnameserver 127.0.0.1\n"));
+        assert_true(must_find(b.plan, STEP_NO_NAMES, "") == must_find(b.plan, STEP_LOOPBACK, "") + 1);
         arena_fini(&b.arena);
 }
 
@@ -177,7 +179,7 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_list_has_a_wall),
-                cmocka_unit_test(without_a_list_nothing_is_different),
+                cmocka_unit_test(without_a_list_no_name_exists),
                 cmocka_unit_test(each_port_once),
                 cmocka_unit_test(ssh_is_listened_to_where_there_is_room),
                 cmocka_unit_test(a_wall_that_nothing_is_listed_for),

@@ -2,7 +2,7 @@
  * sandbox/environment.c - the environment of a command.
  *
  * Room: sandbox (joining). Touches: the caller's environment, through an argument.
- * Theory: base set, then passthrough, then secrets, then the caller's own -e; a later value replaces an earlier one.
+ * Theory: base set, then what saves time where there is no network, then passthrough, then secrets, then the caller's own -e; a later value replaces an earlier one.
  * Nothing is inherited (P13).
  */
 #include "sandbox/environment.h"
@@ -71,6 +71,21 @@ set_base(struct arena *arena, const struct environment_request *r, struct enviro
         if (set(arena, env, "TERM", term && strlen(term) < 64 ? term : "dumb", e) < 0)
                 return -1;
         return set(arena, env, "PWD", r->cwd, e);
+}
+
+/*
+ * Where network.egress lists nothing no second attempt can succeed: package managers say at once what npm says after 70 s. A sandbox that is to get a list while it
+ * lives (metadata.carrel.egress) keeps their defaults.
+ */
+static int
+set_retries(struct arena *arena, const struct environment_request *r, struct environment *env, struct error *e)
+{
+        static const char *const names[] = { "npm_config_fetch_retries", "PIP_RETRIES", "CARGO_NET_RETRY", "UV_HTTP_RETRIES" };
+
+        for (size_t i = 0; i < sizeof names / sizeof *names && r->spec->egress_count == 0 && !r->spec->wall.is_given; i++)
+                if (set(arena, env, names[i], "0", e) < 0)
+                        return -1;
+        return 0;
 }
 
 static int
@@ -150,7 +165,7 @@ environment_make(struct arena *arena, const struct environment_request *request,
         if (request->keeps_all)
                 for (char *const *item = request->host; *item && ret->count < ENVIRONMENT_MAX; item++)
                         ret->items[ret->count++] = *item;
-        if (set_base(arena, request, ret, e) < 0 || set_passthrough(arena, request, ret, e) < 0)
+        if (set_base(arena, request, ret, e) < 0 || set_retries(arena, request, ret, e) < 0 || set_passthrough(arena, request, ret, e) < 0)
                 return -1;
         return set_secrets(arena, request, ret, e) < 0 ? -1 : set_extra(arena, request, ret, e);
 }

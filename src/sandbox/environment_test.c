@@ -30,6 +30,7 @@ bench_new(void)
         assert_non_null(b);
         arena_init(&b->arena, MEMORY_MAX);
         assert_int_equal(host_rules_default(&b->arena, &can, "operator://test", &b->rules, &b->e), 0);
+        b->spec.wall.is_given = true;                  /* without_a_network_nothing_is_tried_again() has the others */
         b->request = (struct environment_request){ .spec = &b->spec, .rules = b->rules, .cwd = "/workspace", .host = nothing };
         return b;
 }
@@ -82,6 +83,27 @@ the_base_set_is_closed(void **state)
         b->request.has_terminal = true;
         is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=xterm", "PWD=/workspace", NULL });
         b->request.host = NULL;
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", NULL });
+        bench_free(b);
+}
+
+#define RETRIES "npm_config_fetch_retries=0", "PIP_RETRIES=0", "CARGO_NET_RETRY=0", "UV_HTTP_RETRIES=0"
+
+static void
+without_a_network_nothing_is_tried_again(void **state)
+{
+        static const char *const extra[] = { "PIP_RETRIES=3" };
+        struct bench *b = bench_new();
+
+        (void)state;
+        b->spec.wall.is_given = false;
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", RETRIES, NULL });
+        b->request.extra = extra;
+        b->request.extra_count = 1;
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", "npm_config_fetch_retries=0", "PIP_RETRIES=3", "CARGO_NET_RETRY=0",
+                                             "UV_HTTP_RETRIES=0", NULL });
+        b->request.extra_count = 0;
+        b->spec.egress_count = 1;
         is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", NULL });
         bench_free(b);
 }
@@ -376,7 +398,7 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(the_base_set_is_closed),
+                cmocka_unit_test(the_base_set_is_closed), cmocka_unit_test(without_a_network_nothing_is_tried_again),
                 cmocka_unit_test(a_language_of_sane_length_comes_along),
                 cmocka_unit_test(tools_come_first_in_path),
                 cmocka_unit_test(what_is_named_passes_through_if_it_is_there),

@@ -105,8 +105,6 @@ run_wall_new(struct run_wall **ret, const struct run_wall_options *options, int 
         struct run_wall *w;
 
         *ret = NULL;
-        if (!options)
-                return 0;
         w = calloc(1, sizeof *w);
         if (!w)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the wall");
@@ -115,13 +113,14 @@ run_wall_new(struct run_wall **ret, const struct run_wall_options *options, int 
         w->gate = -1;
         hold_init(&w->hold, ask_guest, NULL, w);
         *ret = w;
-        return start_gate(w, e);
+        w->due = UINT64_MAX;
+        return options ? start_gate(w, e) : 0;
 }
 
 /* -- hearing ---------------------------------------------------------------------------------------------------- */
 
 int
-run_wall_hear_guest(struct run_wall *w, struct wire_message *m, const void *body, struct error *e)
+run_wall_hear_guest(struct run_wall *w, struct wire_message *m, void *body, struct error *e)
 {
         int result;
 
@@ -129,6 +128,11 @@ run_wall_hear_guest(struct run_wall *w, struct wire_message *m, const void *body
                 return 0;
         if (m->kind == WIRE_WALL_LISTENED && m->len == sizeof(struct wire_wall_listened)) {
                 hold_listened(&w->hold, m, body);
+                return 0;
+        }
+        if (m->kind == WIRE_WALL_DENIED && w->hold.socket_count == 0) {
+                if (m->len != sizeof(struct wire_wall_denied) || !hold_denied(&w->hold, body))
+                        return fail(e, ERROR_PROTOCOL, "pid 1 of the sandbox told something malformed of what it refused");
                 return 0;
         }
         if (m->kind != WIRE_WALL)

@@ -14,7 +14,7 @@
 #include "sandbox/run.h"
 
 struct run_wall {
-        const struct run_wall_options *o;
+        const struct run_wall_options *o;      /* NULL: there is no gate */
         struct hold hold;
         int guest;                     /* pid 1, borrowed */
         int gate;                      /* control socket, -1: no gate */
@@ -23,11 +23,11 @@ struct run_wall {
         unsigned starts;
 };
 
-/* Begins a gate, before there is a wall. NULL options: there is none, *ret is NULL. Ended with run_wall_free(). Errors: those of the start, ERROR_NO_MEMORY. */
+/* Begins a gate, before there is a wall. NULL options: there is neither, and pid 1 tells what was refused. Ended with run_wall_free(). Errors: those of the start, ERROR_NO_MEMORY. */
 int run_wall_new(struct run_wall **ret, const struct run_wall_options *options, int guest, struct error *e);
 
-/* pid 1 says something about its wall (WIRE_WALL, WIRE_WALL_LISTENED). 0, or -1: it broke the rules, or the gate does not take the list. */
-int run_wall_hear_guest(struct run_wall *w, struct wire_message *m, const void *body, struct error *e);
+/* pid 1 says something about its wall (WIRE_WALL, WIRE_WALL_LISTENED), or what was refused (WIRE_WALL_DENIED). 0, or -1: it broke the rules, or the gate does not take the list. */
+int run_wall_hear_guest(struct run_wall *w, struct wire_message *m, void *body, struct error *e);
 
 /* Two entries for poll(2); and what came. -1: the gate does not take the list. All accept NULL. */
 void run_wall_poll(const struct run_wall *w, struct pollfd fds[2]);
