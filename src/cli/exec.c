@@ -174,6 +174,33 @@ times_denied(const struct carrel_denials *all, size_t at)
         return times;
 }
 
+static void
+print_refusal(const struct carrel_denial *d, uint64_t times)
+{
+        (void)fputs("carrel: refused", stderr);
+        if (times > 1)
+                (void)fprintf(stderr, ", %" PRIu64 " times", times);
+        (void)fputs(": ", stderr);
+        print_escaped(stderr, d->message, false);
+        (void)fputc('\n', stderr);
+}
+
+/* The first refusal, while the command runs. */
+static void
+say_first(const struct live_options *o)
+{
+        struct carrel_denials *all;
+
+        if (carrel_list_denials(o->c, o->id, &all, NULL) < 0)
+                return;
+        for (size_t i = 0; i < all->count; i++)
+                if (all->items[i].exec == carrel_exec_number(o->x) && all->items[i].message) {
+                        print_refusal(&all->items[i], 1);
+                        break;
+                }
+        carrel_free(all);
+}
+
 /* What the wall refused it, as `carrel run` says it. */
 static void
 print_denied(const struct executing *x, const struct live_options *o)
@@ -192,14 +219,8 @@ print_denied(const struct executing *x, const struct live_options *o)
                 const struct carrel_denial *d = &all->items[i];
                 uint64_t times = d->exec == number && d->message ? times_denied(all, i) : 0;
 
-                if (times == 0)
-                        continue;
-                (void)fputs("carrel: refused", stderr);
-                if (times > 1)
-                        (void)fprintf(stderr, ", %" PRIu64 " times", times);
-                (void)fputs(": ", stderr);
-                print_escaped(stderr, d->message, false);
-                (void)fputc('\n', stderr);
+                if (times > 0)
+                        print_refusal(d, times);
         }
         carrel_free(all);
 }
@@ -208,15 +229,19 @@ static int
 run_live(struct executing *x)
 {
         struct live_options o = { .c = x->ask.c, .id = x->ask.words[0], .is_owner = true, .has_input = x->command.has_stdin != 0,
-                                  .has_terminal = x->has_terminal, .is_raw = x->is_raw, .stdout_end = CARREL_NONE, .stderr_end = CARREL_NONE };
+                                  .has_terminal = x->has_terminal, .is_raw = x->is_raw, .refused = say_first, .stdout_end = CARREL_NONE, .stderr_end = CARREL_NONE };
         enum live_result result;
         struct carrel_error e;
         int status = 137;
 
         if (x->has_terminal)
                 terminal_size(STDIN_FILENO, &x->command.rows, &x->command.columns);
-        if (live_begin(&e) < 0 || carrel_exec(x->ask.c, x->ask.words[0], &x->command, &o.x, &e) < 0)
+        if (isatty(STDERR_FILENO) && !x->has_terminal && carrel_watch(x->ask.c, o.id, &o.events, NULL) < 0)
+                o.events = NULL;
+        if (live_begin(&e) < 0 || carrel_exec(x->ask.c, x->ask.words[0], &x->command, &o.x, &e) < 0) {
+                carrel_events_free(o.events);
                 return ask_failed(&x->ask, NULL, &e);
+        }
         result = live_follow(&o, &e);
         if (result == LIVE_ENDED) {
                 live_print_end(carrel_exec_end(o.x));
@@ -224,6 +249,7 @@ run_live(struct executing *x)
                 status = carrel_exec_end(o.x)->exit_status;
         }
         carrel_exec_free(o.x);
+        carrel_events_free(o.events);
         if (result == LIVE_READER_GONE)
                 return STATUS_READER_GONE;
         if (result == LIVE_UNWRITTEN)

@@ -28,7 +28,7 @@ struct live {
         const struct live_options *o;
         struct sink out, err;
         struct terminal_mode mode;
-        bool input_is_open, is_over, is_stopped, was_killed;
+        bool input_is_open, is_over, is_stopped, was_killed, has_said_refusal;
         unsigned strikes;
         uint64_t grace_ms;             /* moment of the kill; UINT64_MAX: none */
         size_t in_start, in_end;
@@ -196,7 +196,7 @@ take_output(struct live *l, struct carrel_error *e)
 
 /* -- all of it ------------------------------------------------------------------------------------------------- */
 
-enum { ON_SIGNAL, ON_CHANNEL, ON_INPUT, ON_OUT, ON_ERR, ON_MAX };
+enum { ON_SIGNAL, ON_CHANNEL, ON_INPUT, ON_OUT, ON_ERR, ON_EVENTS, ON_MAX };
 
 static int
 wait_for(struct live *l, struct pollfd *fds)
@@ -211,7 +211,24 @@ wait_for(struct live *l, struct pollfd *fds)
         fds[ON_INPUT] = (struct pollfd){ reads ? STDIN_FILENO : -1, POLLIN, 0 };
         fds[ON_OUT] = sink_poll(&l->out);
         fds[ON_ERR] = sink_poll(&l->err);
+        fds[ON_EVENTS] = (struct pollfd){ l->o->events && !l->has_said_refusal ? carrel_events_fd(l->o->events) : -1, POLLIN, 0 };
         return clock_poll(fds, ON_MAX, l->grace_ms);
+}
+
+/* Events are a help: where they cannot be read, what was refused is said at the end. */
+static void
+hear_events(struct live *l)
+{
+        struct carrel_event event;
+        int got;
+
+        while (!l->has_said_refusal && (got = carrel_events_next(l->o->events, 0, &event, NULL)) != 0) {
+                bool is_ours = got > 0 && event.exec == carrel_exec_number(l->o->x) && strcmp(event.event, "egress-denied") == 0;
+
+                l->has_said_refusal = got < 0 || is_ours;
+                if (is_ours)
+                        l->o->refused(l->o);
+        }
 }
 
 static void
@@ -231,6 +248,8 @@ wait_and_act(struct live *l)
                 give_input(l);
         (void)sink_write(&l->err);
         (void)sink_write(&l->out);
+        if (fds[ON_EVENTS].revents != 0)
+                hear_events(l);
 }
 
 static enum live_result

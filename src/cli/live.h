@@ -15,6 +15,8 @@ struct live_options {
         struct carrel_exec *x;         /* borrowed */
         bool is_owner;                 /* signals go to the command, and input if has_input; else the first one ends the watching */
         bool has_input, has_terminal, is_raw;
+        struct carrel_events *events;          /* of the sandbox, borrowed: the first refusal is said when it happens; NULL: not */
+        void (*refused)(const struct live_options *o);         /* with `events`: says it; called once */
         uint64_t stdout_end, stderr_end;       /* stop when both were reached; CARREL_NONE: at the command's end */
 };
 

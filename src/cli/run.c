@@ -242,6 +242,7 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
                 .cpu_ms = w->p.spec->limits.cpu_ms, .output_bytes = w->p.spec->limits.output_bytes, .cpu_count = w->host.facts.cpu_count,
                 .floors = w->p.sources->writable, .floor_count = w->p.sources->writable_count, .floor_mb = w->p.plan->disk_floor_mb,
                 .layers_off = w->layers_off,
+                .refused = isatty(STDERR_FILENO) && !o->wants_terminal && !o->is_json ? wall_print_first : NULL,
         };
 
         options.timeout_ms = prepare_timeout(w, o);

@@ -69,18 +69,29 @@ explain(const struct hold_denial *d, char text[TEXT_ROOM])
         return denial_name(reason);
 }
 
+static void
+print_one(const struct hold_denial *d, uint32_t count)
+{
+        char text[TEXT_ROOM];
+
+        (void)explain(d, text);
+        if (count > 1)
+                (void)fprintf(stderr, "carrel: refused, %u times: %s\n", count, text);
+        else
+                (void)fprintf(stderr, "carrel: refused: %s\n", text);
+}
+
+void
+wall_print_first(const struct hold_denial *first)
+{
+        print_one(first, 1);
+}
+
 void
 wall_print(const struct run_result *r)
 {
-        for (size_t i = 0; i < r->denial_count; i++) {
-                char text[TEXT_ROOM];
-
-                (void)explain(&r->denials[i], text);
-                if (r->denials[i].d.count > 1)
-                        (void)fprintf(stderr, "carrel: refused, %u times: %s\n", r->denials[i].d.count, text);
-                else
-                        (void)fprintf(stderr, "carrel: refused: %s\n", text);
-        }
+        for (size_t i = 0; i < r->denial_count; i++)
+                print_one(&r->denials[i], r->denials[i].d.count);
 }
 
 void

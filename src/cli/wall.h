@@ -11,6 +11,9 @@
 /* What the spec lists, in `arena`. *ret NULL where it lists nothing. Errors: ERROR_NO_MEMORY. */
 int wall_options(struct arena *arena, const struct spec *spec, const struct host_rules *rules, const char *id, const struct run_wall_options **ret, struct error *e);
 
+/* The first refusal, on standard error while the command runs. */
+void wall_print_first(const struct hold_denial *first);
+
 /* What was refused a way out: lines on standard error, or a member "denials" of an open map. Nothing where nothing was. */
 void wall_print(const struct run_result *r);
 void wall_write_json(struct json_writer *w, const struct run_result *r);

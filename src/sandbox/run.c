@@ -31,6 +31,18 @@ is_over(const struct session *s)
         return s->box_is_done && stream_is_over(&s->out) && stream_is_over(&s->err);
 }
 
+/* Whoever waits for the command learns at once why it does not get on. */
+static void
+say_refusal(struct session *s)
+{
+        const struct hold_denial *first = s->o->refused && !s->has_said_refusal ? run_wall_first(s->wall) : NULL;
+
+        if (!first)
+                return;
+        s->has_said_refusal = true;
+        s->o->refused(first);
+}
+
 static void
 one_turn(struct session *s)
 {
@@ -62,6 +74,7 @@ one_turn(struct session *s)
         if (fds[0].revents != 0)
                 session_hear_backend(s);
         session_hear_wall(s, fds + 9);
+        say_refusal(s);
         (void)stream_move(&s->out, fds + 5, 2);
         (void)stream_move(&s->err, fds + 7, 2);
         (void)stream_move(&s->in, fds + 3, 2);

@@ -47,6 +47,7 @@ struct run_options {
         uint64_t floor_mb;
         uint32_t layers_off;           /* enum plan_layer; 0 in the shipped program */
         const struct run_wall_options *wall;   /* NULL: nothing is listed, and nothing reached */
+        void (*refused)(const struct hold_denial *first);      /* called once, when the first thing is refused a way out; NULL: nobody is told before the end */
 };
 
 /* What became of a name in a workspace that programs of the host act on. */

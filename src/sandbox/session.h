@@ -25,6 +25,7 @@ struct session {
         uint64_t started, deadline, cpu_look, floor_look, grace, late;   /* moments, milliseconds of the boot clock */
         struct terminal_mode mode;
         bool is_decided, was_started, guest_is_done, box_is_done, is_killed;
+        bool has_said_refusal;         /* the caller knows of the first */
         bool is_cut;                   /* we ended it: it did not end by itself */
         struct run_kept *kept;  size_t kept_count;
         struct outcome outcome;

@@ -226,6 +226,14 @@ run_wall_end(struct run_wall *w)
         w->due = UINT64_MAX;
 }
 
+const struct hold_denial *
+run_wall_first(const struct run_wall *w)
+{
+        if (!w || w->hold.denied == 0)
+                return NULL;
+        return &w->hold.denials[w->hold.denied <= HOLD_DENIALS_MAX ? 0 : w->hold.denied % HOLD_DENIALS_MAX];
+}
+
 struct hold_denial *
 run_wall_denials(const struct run_wall *w, size_t *ret_count)
 {

@@ -5,17 +5,20 @@ Rows of AIP-36: A36-120. The first part does what a reader of the README does: i
 """
 import json
 import os
+import pty
 import re
+import select
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import egress_test
-from box_rig import ALWAYS, CARREL, TREE, check, end, report, until
+from box_rig import ALWAYS, CARREL, PATIENCE, TREE, check, end, report, until
 from daemon_rig import Daemon
 
 PLAIN = {"provider": "local", "config": {}, "limits": {"timeout_ms": 280000}}
@@ -157,6 +160,55 @@ def storm(project):
     check("  and what it reports is text", all(re.fullmatch(r"[a-z0-9._-]*", d["host"]) for d in got.get("denials", [])), got.get("denials"))
 
 
+# -- while it happens ----------------------------------------------------------------------------------------------------
+
+WAITS = ["sh", "-c", "getent hosts first.example; getent hosts second.example; echo asked; read line; echo $line"]
+LINE = b"carrel: refused: first.example is not in network.egress of this sandbox."
+
+
+def on_terminal(*command, cwd=None, until_said=LINE):
+    """Standard error is a terminal, standard input and output are not. What was said there before the command had its input, all of it, and its output."""
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(command, cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    early, end_at = b"", time.monotonic() + PATIENCE
+    asked = child.stdout.readline()
+    while until_said not in early and time.monotonic() < end_at:
+        if select.select([ours], [], [], 1)[0]:
+            early += os.read(ours, 65536)
+    child.stdin.write(b"go\n")
+    child.stdin.close()
+    whole = early
+    while True:
+        try:
+            more = os.read(ours, 65536)
+        except OSError:                        # the last who held the terminal has closed it
+            break
+        if not more:
+            break
+        whole += more
+    out = asked + child.stdout.read()
+    child.wait()
+    os.close(ours)
+    return early, whole, out
+
+
+def at_once(project):
+    early, whole, out = on_terminal(CARREL, "run", "--", *WAITS, cwd=project.folder)
+    check("on a terminal the first refusal is said while the command runs, once", early.count(b"carrel: refused") == 1 and LINE in early and out == b"asked\ngo\n", early, out)
+    check("  and the whole list at the end", b"second.example is not in" in whole[len(early):] and b"first.example is not in" in whole[len(early):], whole)
+    done = subprocess.run([CARREL, "run", "--", *WAITS], cwd=project.folder, input=b"go\n", stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ALWAYS)
+    check("  where standard error is no terminal, at the end alone", done.stderr.count(b"first.example is not in") == 1 and done.stdout == b"asked\ngo\n", done)
+
+
+def at_once_living(d):
+    d.must("POST", "/v1/sandboxes", {"manifest": PLAIN, "name": "first"})
+    d.exec("first", ["true"])
+    early, whole, out = on_terminal(CARREL, "exec", "--state", d.state, "first", "--", *WAITS)
+    check("  `carrel exec` on a terminal says the first while the command runs, once", early.count(b"carrel: refused") == 1 and LINE in early and out == b"asked\ngo\n", early, out)
+    check("  and the whole list at the end", b"second.example is not in" in whole[len(early):] and b"first.example is not in" in whole[len(early):], whole)
+
+
 # -- a sandbox of the daemon -------------------------------------------------------------------------------------------
 
 def living():
@@ -176,6 +228,7 @@ def living():
         items = d.must("GET", "/v1/sandboxes/%s/denials" % box)["items"]
         check("  all of it is in the sandbox's list", {("not_listed", "denied.test"), ("no_network", "")} <= {(i["reason"], i["host"]) for i in items}, items)
         heard(d, box)
+        at_once_living(d)
 
 
 def heard(d, box):
@@ -194,7 +247,7 @@ def heard(d, box):
 
 def main(only=()):
     with Project() as project:
-        for part in (readme_npm, programs, pip, addresses, storm):
+        for part in (readme_npm, programs, pip, addresses, storm, at_once):
             if not only or part.__name__ in only:
                 part(project)
     if not only or "living" in only:
