@@ -27,7 +27,7 @@ struct error {
         char path[256];       /* slash-separated place in the input; "" if none */
         char reason[48];      /* machine word that narrows the code ("unknown_field"); "" if none */
         char message[512];    /* one sentence, no final newline */
-        char hint[256];       /* what to do next; "" means the code's own hint */
+        char hint[512];       /* what to do next; "" means the code's own hint */
 };
 
 /* Writes code and sentence; clears every other member. Always returns -1. */

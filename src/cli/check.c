@@ -129,7 +129,7 @@ load_host(struct arena *arena, const struct checking *c, struct host_file *ret, 
         if (host_facts_read(facts, e) < 0)
                 return -1;
         real = prepare_local_ability(facts, false);
-        return host_file_load(arena, c->host_name, &real, false, NULL, ret, e);
+        return host_file_load(arena, c->host_name, &real, 0, NULL, ret, e);
 }
 
 /* From resolve on, the host has a say: its rules, and the directory that references start from. */
@@ -145,13 +145,36 @@ check_with_host(struct arena *arena, const struct checking *c, const struct ref_
         if (dir < 0)
                 return fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, errno, "the workspace \"%.200s\" cannot be opened", workspace);
         if (load_host(arena, c, &rules, e) < 0) {
-                *ret_about = c->host_name;
+                *ret_about = rules.name;
                 return -1;
         }
         places = (struct ref_places){ .workspace = dir, .host = rules.tree };
         host = (struct verdict_host){ rules.rules, ref_places_reader(&places), (int64_t)(clock_wall_ms() / 1000) };
         *ret_status = judge_and_print(arena, c, file, &host, e);
         return 0;
+}
+
+/* A host file by itself: where --host names one and there is no manifest to judge by it. */
+static int
+check_host_alone(struct arena *arena, const struct checking *c, const char **ret_about, struct error *e)
+{
+        struct host_file rules;
+        struct json_writer w;
+
+        *ret_about = c->host_name;
+        if (load_host(arena, c, &rules, e) < 0)
+                return -1;
+        if (!c->is_json) {
+                print_escaped(stdout, c->host_name, false);
+                (void)printf(": good host file\n");
+                return 0;
+        }
+        json_init(&w, true);
+        json_open_map(&w);
+        json_member_bool(&w, "ok", true);
+        json_member_text(&w, "file", c->host_name);
+        json_close_map(&w);
+        return json_print(&w, stdout) == 0 ? 0 : fail(e, ERROR_STORAGE_FULL, "standard output could not be written");
 }
 
 /* Up to validate nothing is opened but the manifest itself (AIP-36 rule 5). */
@@ -164,7 +187,7 @@ check(struct arena *arena, const struct checking *c, int *ret_status, const char
         if (!workspace)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a path");
         if ((c->file ? ref_manifest_open(arena, c->file, NULL, &file, e) : ref_manifest_find(arena, workspace, NULL, &file, e)) < 0)
-                return -1;
+                return c->host_name && !c->file && !c->workspace && e->code == ERROR_NOT_CONFIGURED ? check_host_alone(arena, c, ret_about, e) : -1;
         if (c->stage >= VERDICT_RESOLVE)
                 return check_with_host(arena, c, &file, workspace, ret_status, ret_about, e);
         *ret_status = judge_and_print(arena, c, &file, NULL, e);

@@ -20,6 +20,7 @@
 #include "host/places.h"
 #include "plan/plan.h"
 #include "plan/protect.h"
+#include "policy/host_fields.h"
 #include "spec/help.h"
 #include "text/nearest.h"
 
@@ -186,6 +187,26 @@ print_fields(struct sheet *sheet)
                 (void)fputs(text, sheet->out);
         arena_fini(&arena);
         return text ? 0 : 125;
+}
+
+static void
+print_host_field(void *ctx, const struct spec_help_row *row)
+{
+        enum host_field field = host_field_find(row->path);
+        const char *cells[] = { row->path, row->value, field != HOST_FIELD_MAX && host_field_is_users(field) ? "yes" : "", row->meaning, NULL };
+
+        if (field != HOST_FIELD_MAX)           /* members of a map are in the schema */
+                sheet_row(ctx, cells);
+}
+
+static int
+print_host(struct sheet *sheet)
+{
+        static const char *const heads[] = { "field", "value", "in a user's file", "meaning", NULL };
+
+        columns(sheet, heads);
+        spec_help_set_rows(&host_file_set, print_host_field, sheet);
+        return 0;
 }
 
 static int
@@ -392,6 +413,7 @@ static const struct part {
         { "outcomes", "how a command in a sandbox can end", print_outcomes },
         { "errors", "every error code, with what to do", print_errors },
         { "fields", "every field of a sandbox block", print_fields },
+        { "host", "every field of a host file", print_host },
         { "protected", "names in a workspace that stay read-only inside", print_protected },
         { "box", "what stands in a sandbox by default", print_box },
         { "pools", "what a process can take of the kernel, and who caps it", print_pools },

@@ -173,9 +173,10 @@ gate_list_read(struct arena *arena, const char *file, const char *host_file, str
         *ret = (struct gate_list){ .file = file };
         if (read_tree(arena, file, &list, e) < 0 || read_entries(arena, list, ret, e) < 0)
                 return -1;
-        *ret_about = host_file;
-        if (host_file_load(arena, host_file, &none, false, NULL, &host, e) < 0)
+        if (host_file_load(arena, host_file, &none, 0, NULL, &host, e) < 0) {
+                *ret_about = host.name;
                 return -1;
+        }
         *ret_about = file;
         ret->resolvers = (struct gate_texts){ (const char **)(uintptr_t)host.rules->resolvers.items, host.rules->resolvers.count };
         ret->networks = (struct gate_texts){ (const char **)(uintptr_t)host.rules->private_networks.items, host.rules->private_networks.count };

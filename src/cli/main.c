@@ -19,7 +19,7 @@
 #define FIND_OPTIONS \
         "  -f FILE         the manifest; without it, the SANDBOX.md or WORKSPACE.md of the workspace\n" \
         "  -w DIR          the workspace; without it, the directory of FILE, else this one\n" \
-        "  --host FILE     rules of the host; without it, those of this machine\n"
+        "  --host FILE     host file (default: /etc/carrel/host.yaml and ~/.config/carrel/host.yaml)\n"
 
 #define ASK_USAGE " [--state DIR] [--json]"
 #define STATE_OPTION \
@@ -47,7 +47,7 @@ static const struct command commands[] = {
           "[--policy FILE] [--host FILE] [--resolver ADDRESS:PORT] [--private-network CIDR] [--connections N] [--bytes-out N] [--bytes-in N] [--bandwidth N] [--routed] [--json] "
           "[--] COMMAND [ARGUMENTS] | explain HOST[:PORT]",
           "  --policy FILE           network.egress of a SANDBOX.md, or a list in YAML or JSON: [\"api.example.com\", \"*.example.org\", \"db.example.com:5432\"]\n"
-          "  --host FILE             rules of the host; without it, those of this machine\n"
+          "  --host FILE             host file (default: /etc/carrel/host.yaml and ~/.config/carrel/host.yaml)\n"
           "  --resolver A:P          ask this resolver, instead of those of /etc/resolv.conf (any number of times)\n"
           "  --private-network CIDR  addresses that may be reached although they are private (any number of times)\n"
           "  --connections N         at once; more are accepted and reset\n"
@@ -60,21 +60,31 @@ static const struct command commands[] = {
           "SIGUSR1 from outside the wall reads the policy again; connections that it no longer allows are reset.\n"
           "The network is all that changes: files, unix sockets and processes are as before, so this keeps honest programs to the list, and a sandbox (`carrel run`) the others.\n",
           "carrel gate --policy examples/data-report/workspace/SANDBOX.md -- python3 -c pass", cmd_gate },
-        { "check", "Say everything that is wrong with a manifest, and where.",
+        { "check", "Say everything that is wrong with a manifest, and where; with --host and no manifest, with the host file.",
           "[FILE] [-w DIR] [--stage parse|validate|resolve|authorise] [--host FILE] [--json]",
           "  FILE          the manifest; without it, the SANDBOX.md or WORKSPACE.md of the workspace\n"
           "  -w DIR        the workspace; without it, the directory of FILE\n"
           "  --stage S     judge up to this stage (default: authorise)\n"
-          "  --host FILE   rules of the host; without it, those of this machine\n"
+          "  --host FILE   host file (default: /etc/carrel/host.yaml and ~/.config/carrel/host.yaml)\n"
           "  --json        one JSON object: error, errors, warnings, norm\n",
           "carrel check examples/data-report/workspace/SANDBOX.md", cmd_check },
+        { "allow", "Permit something in a host file: directories of tools, directories to mount, private names.",
+          "tool|mount|name VALUE... [--machine | --host FILE] [--json]",
+          "  tool DIR      manifests may bring in DIR, read-only: metadata.carrel.tools\n"
+          "  mount DIR     manifests may mount DIR\n"
+          "  name HOST     manifests may ask for this private name: db.internal:5432\n"
+          "  --machine     write /etc/carrel/host.yaml, for every user (default: ~/.config/carrel/host.yaml, for you)\n"
+          "  --host FILE   write this host file\n"
+          "  --json        one JSON object\n"
+          "Everything else in the file is kept, comments too. A running daemon reads its host file again on SIGHUP.\n",
+          "carrel allow --host /tmp/carrel-host.yaml tool /usr/local", cmd_allow },
         { "doctor", "Try what this machine can enforce, and say what mends the rest.",
           "[--json]",
           "  --json        one JSON object\n",
           "carrel doctor", cmd_doctor },
         { "providers", "List the providers of this host and what each can enforce.",
           "[--host FILE] [--json]",
-          "  --host FILE   rules of the host; without it, those of this machine\n"
+          "  --host FILE   host file (default: /etc/carrel/host.yaml and ~/.config/carrel/host.yaml)\n"
           "  --json        one JSON object\n",
           "carrel providers --json", cmd_providers },
         { "serve", "Run the daemon in the foreground: sandboxes that live on, for every other command.",
@@ -82,7 +92,7 @@ static const struct command commands[] = {
           "  --state DIR           where state and sockets are: CARREL_STATE, /var/lib/carrel as root, else ~/.local/state/carrel\n"
           "  --listen A:P          HTTP on a loopback address as well, with the token in DIR/token; 127.0.0.1:0 takes a free port\n"
           "  --ports A:P           where ports of sandboxes are reached; without it, a free port that stays the same; off: nowhere\n"
-          "  --host FILE           rules of the host; without it, those of this machine; read again on SIGHUP\n"
+          "  --host FILE           host file (default: /etc/carrel/host.yaml and ~/.config/carrel/host.yaml); read again on SIGHUP\n"
           "  --pool N              this many boxes stand ready\n"
           "  --pool-manifest FILE  what they are made of; without it, a sandbox without network and mounts\n"
           "  --delete-after T      delete every sandbox this long after it was made, unless its caller said otherwise: 24h\n"
@@ -187,8 +197,10 @@ static const struct command commands[] = {
           "[PART] [--man]",
           "  --man         for a manual page (scdoc); without it, Markdown\n",
           "carrel docs errors", cmd_docs },
-        { "schema", "Print the JSON Schema of a sandbox block, from the table of its fields.",
-          "", "", "carrel schema > sandbox.schema.json", cmd_schema },
+        { "schema", "Print the JSON Schema of a sandbox block, or of a host file, from the table of its fields.",
+          "[--host]",
+          "  --host        of a host file\n",
+          "carrel schema > sandbox.schema.json", cmd_schema },
         { "conformance", "Run a file of conformance cases, and print TAP 14.",
           "CASES.yaml [--json]",
           "  --json        one JSON object instead of TAP\n",

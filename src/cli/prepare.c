@@ -209,8 +209,8 @@ judge(const struct prepare_options *o, struct run_way *w, int workspace, int64_t
         struct verdict_host host = { .now_s = now_s };
         struct host_file file;
 
-        if (host_file_load(&w->p.arena, o->host_file, &real, true, &w->reads, &file, e) < 0) {
-                w->file_name = o->host_file;
+        if (host_file_load(&w->p.arena, o->host_file, &real, HOST_FILE_BOUND, &w->reads, &file, e) < 0) {
+                w->file_name = file.name;
                 return -1;
         }
         w->host.rules = file.rules;

@@ -98,7 +98,7 @@ load(struct arena *arena, const char *host_name, struct host_file *ret, struct e
         if (host_facts_read(facts, e) < 0)
                 return -1;
         real = prepare_local_ability(facts, false);
-        return host_file_load(arena, host_name, &real, true, NULL, ret, e);
+        return host_file_load(arena, host_name, &real, HOST_FILE_BOUND, NULL, ret, e);
 }
 
 int
@@ -117,7 +117,7 @@ cmd_providers(int argc, char **argv)
                 return print_failure(NULL, &e, is_json);
         arena_init(&arena, PROVIDERS_ARENA_MAX);
         if (load(&arena, host_name, &host, &e) < 0)
-                status = print_failure(host_name, &e, is_json);
+                status = print_failure(host.name, &e, is_json);
         else
                 status = is_json ? print_as_json(host.rules) : print_as_text(host.rules);
         arena_fini(&arena);

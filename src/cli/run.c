@@ -16,6 +16,7 @@
 #include "backend/ns/maker.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
+#include "cli/host_tool.h"
 #include "cli/ladder.h"
 #include "cli/prepare.h"
 #include "cli/scope.h"
@@ -47,36 +48,6 @@ make_environment(struct run_way *w, const struct prepare_options *o, struct envi
         result = prepare_environment(&w->p.arena, &w->p, &command, ret, e);
         secret_values_free(secrets);
         return result;
-}
-
-/* The host may have the program although the sandbox does not: then say which entry would bring it in. */
-static void
-explain_not_found(const char *name, struct error *e)
-{
-        const char *path = getenv("PATH");
-        char candidate[4096];
-
-        if (e->code != ERROR_COMMAND_NOT_FOUND)
-                return;
-        if (strchr(name, '/') != NULL) {
-                if (name[0] == '/' && access(name, X_OK) == 0)
-                        error_hint(e, "The host has %.100s. Bring it in, read-only: metadata: {carrel: {tools: [\"%.*s\"]}}", name,
-                                   (int)(strrchr(name, '/') - name > 0 ? strrchr(name, '/') - name : 1), name);
-                else
-                        error_hint(e, "Look at the path and, for a script, at the interpreter in its first line: both are looked up inside the sandbox.");
-                return;
-        }
-        for (; path && *path != '\0'; path += strcspn(path, ":"), path += *path == ':') {
-                int len = (int)strcspn(path, ":");
-
-                (void)snprintf(candidate, sizeof candidate, "%.*s/%s", len, path, name);
-                if (path[0] == '/' && access(candidate, X_OK) == 0) {
-                        int up = len > 4 && strncmp(path + len - 4, "/bin", 4) == 0 ? len - 4 : len;
-
-                        error_hint(e, "The host has %.120s. Bring it in, read-only: metadata: {carrel: {tools: [\"%.*s\"]}}", candidate, up, path);
-                        return;
-                }
-        }
 }
 
 /* -- what became of names that programs of the host act on ----------------------------------------------------- */
@@ -251,7 +222,7 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
                 return -1;
         options.envc = env.count;
         if (sandbox_run(&options, ret, e) < 0) {
-                explain_not_found(o->command[0], e);
+                host_tool_hint(o->command[0], w->p.rules, e);
                 return -1;
         }
         return 0;

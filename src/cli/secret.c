@@ -32,7 +32,7 @@ load(void *ctx, struct secret_sources *ret, struct error *e)
         struct host_file file;
 
         arena_init(&arena, ARENA_MAX);
-        if (host_file_load(&arena, ctx, &nothing, false, NULL, &file, e) < 0 || secret_variables_take(&file.rules->sources, environ, &variables, e) < 0)
+        if (host_file_load(&arena, ctx, &nothing, 0, NULL, &file, e) < 0 || secret_variables_take(&file.rules->sources, environ, &variables, e) < 0)
                 return -1;
         *ret = (struct secret_sources){ file.rules->sources, file.rules->secrets_file, variables };
         return 0;
@@ -44,11 +44,11 @@ secret_asker_start(const char *host_file, struct error *e)
         static char path[PATH_MAX];    /* whoever asks has another working directory */
         int pair[2], result;
 
-        if (geteuid() != 0 || !host_file || !realpath(host_file, path))
+        if (geteuid() != 0 || (host_file ? !realpath(host_file, path) : !host_file_has_default()))
                 return 0;              /* that it is not there is said by who reads it here */
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "making a pair of sockets");
-        result = fetcher_start(load, path, pair[1], &asker.pid, e);
+        result = fetcher_start(load, host_file ? path : NULL, pair[1], &asker.pid, e);
         (void)close(pair[1]);
         if (result < 0)
                 (void)close(pair[0]);

@@ -97,23 +97,24 @@ static int
 load_host(struct serving *s, struct launcher_files *ret, struct error *e)
 {
         struct host_facts *facts = arena_new(&s->files, struct host_facts);
+        struct ref_reads *reads = arena_new(&s->files, struct ref_reads);
         struct host_ability real;
         struct host_file file;
         struct runtimes runtimes;
 
-        if (!facts)
+        if (!facts || !reads)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the facts of this machine");
         if (host_facts_read(facts, e) < 0)
                 return -1;
         real = prepare_planned_ability(facts, true);
-        s->about = s->host_file;
-        if (host_file_load(&s->files, s->host_file, &real, true, NULL, &file, e) < 0)
-                return s->host_file ? error_wrap(e, "host file %.200s", s->host_file) : -1;
-        s->about = NULL;
+        if (host_file_load(&s->files, s->host_file, &real, HOST_FILE_BOUND | HOST_FILE_SHARED, reads, &file, e) < 0) {
+                s->about = s->host_file;
+                return file.name ? error_wrap(e, "host file %.200s", file.name) : -1;
+        }
         ret->secrets = (struct secret_sources){ file.rules->sources, file.rules->secrets_file, NULL };
         if (interpreters_look(&s->files, file.rules, &runtimes, e) < 0)
                 return -1;
-        return prepare_host_pack(&s->files, file.tree, &runtimes, &ret->host, &ret->host_len, e);
+        return prepare_host_pack(&s->files, &(struct prepare_host_source){ file.tree, file.rules->allow, reads, &runtimes }, &ret->host, &ret->host_len, e);
 }
 
 static int

@@ -69,6 +69,7 @@ static const struct protect_row rows[] = {
         { "SANDBOX.md", "carrel", "says what a sandbox may do", PROTECT_ALWAYS },
         { "WORKSPACE.md", "carrel", "says what a sandbox may do", PROTECT_ALWAYS },
         { "SECRETS.md", "carrel", "says which secrets are bound", PROTECT_ALWAYS },
+        { ".config/carrel", "carrel", "says what manifests may ask for, where the workspace is a home", PROTECT_ALWAYS },
         { "*.SANDBOX.md", "carrel", "says what a sandbox may do", PROTECT_ALWAYS },
         { "*.SECRETS.md", "carrel", "says which secrets are bound", PROTECT_ALWAYS },
 };

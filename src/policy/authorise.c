@@ -27,6 +27,7 @@ struct asking {
         struct spec *result;            /* the copy under way */
         struct spec_mount *mounts;      /* its mounts */
         struct findings *findings;
+        const char *hint;               /* of the next refusal; NULL: its code's own */
 };
 
 static void refuse(struct asking *a, enum error_code code, const char *path, const char *reason,
@@ -48,7 +49,18 @@ refuse(struct asking *a, enum error_code code, const char *path, const char *rea
         (void)fail_at(&e, code, path, reason, "%s", text ? text : "refused");
         e.line = place.line;
         e.column = place.column;
+        if (a->hint)
+                error_hint(&e, "%s", a->hint);
+        a->hint = NULL;
         findings_add(a->findings, &e);
+}
+
+/* The hint of the next refusal: the command that permits `value`, or the list to add it to. */
+static void
+hint_allow(struct asking *a, const char *what, const char *list, const char *value)
+{
+        a->hint = a->rules->allow ? arena_format(a->arena, "To permit it, run: %s %s %s", a->rules->allow, what, value)
+                                  : arena_format(a->arena, "To permit it, add \"%s\" to %s in the host file.", value, list);
 }
 
 static const char *
@@ -151,6 +163,8 @@ ask_destination(struct asking *a, size_t index)
         enum host_destination judged = host_destination_judge(a->rules, entry);
         char text[EGRESS_TEXT_ROOM];
 
+        if (judged == HOST_DESTINATION_PRIVATE)
+                hint_allow(a, "name", "private_names", egress_text(entry, text));
         if (judged != HOST_DESTINATION_PERMITTED)
                 refuse(a, ERROR_EGRESS_NOT_PERMITTED, numbered(a, "network/egress", index, ""), host_destination_reason(judged),
                        (struct spec_place){ entry->line, entry->column }, "%s %s", egress_text(entry, text), host_destination_words(judged));
@@ -381,6 +395,7 @@ ask_inline_storage(struct asking *a, const struct spec_mount *mount, const char 
                         refuse(a, ERROR_MOUNT_DENIED, path, "outside_workspace", mount->place,
                                "\"%s\" leads out of the workspace", from);
         } else if (!host_path_is_below(&a->rules->mount_roots, from)) {
+                hint_allow(a, "mount", "mount_roots", from);
                 refuse(a, ERROR_MOUNT_DENIED, path, "not_in_mount_roots", mount->place,
                        "\"%s\" is below none of the host's mount_roots", from);
         }
@@ -420,11 +435,15 @@ ask_mounts(struct asking *a)
 static void
 ask_tools(struct asking *a)
 {
-        for (size_t i = 0; i < a->spec->carrel.tools.count; i++)
-                if (!host_path_is_below(&a->rules->tool_roots, a->spec->carrel.tools.items[i]))
-                        refuse(a, ERROR_MOUNT_DENIED, numbered(a, "metadata/carrel/tools", i, ""), "not_in_tool_roots",
-                               (struct spec_place){ 0, 0 }, "\"%s\" is below none of the host's tool_roots",
-                               a->spec->carrel.tools.items[i]);
+        for (size_t i = 0; i < a->spec->carrel.tools.count; i++) {
+                const char *path = a->spec->carrel.tools.items[i];
+
+                if (host_path_is_below(&a->rules->tool_roots, path))
+                        continue;
+                hint_allow(a, "tool", "tool_roots", path);
+                refuse(a, ERROR_MOUNT_DENIED, numbered(a, "metadata/carrel/tools", i, ""), "not_in_tool_roots", (struct spec_place){ 0, 0 },
+                       "\"%s\" is below none of the host's tool_roots", path);
+        }
 }
 
 static void

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "egress/address.h"
+#include "policy/host_fields.h"
 #include "spec/section.h"
 #include "text/nearest.h"
 
@@ -421,52 +422,37 @@ leave_to_ref(struct reading *r, const struct node *n)
         return 0;
 }
 
-static const struct {
-        const char *name;
-        int (*read)(struct reading *r, const struct node *n);
-} fields[] = {
-        { "trust", read_trust },
-        { "principal", read_principal },
-        { "providers", read_providers },
-        { "egress_allowed", read_egress_allowed },
-        { "private_names", read_private_names },
-        { "resolvers", read_resolvers },
-        { "private_networks", read_private_networks },
-        { "egress_caps", read_egress_caps },
-        { "limits_max", read_limits_max },
-        { "sandboxes_max", read_sandboxes_max },
-        { "execs_max", read_execs_max },
-        { "passthrough_allow", read_passthrough_allow },
-        { "workspace", read_workspace },
-        { "secrets", read_secrets },
-        { "secrets_file", read_secrets_file },
-        { "secret_sources", read_secret_sources },
-        { "actors", read_actors },
-        { "mountables", read_mountables },
-        { "mount_roots", read_mount_roots },
-        { "tool_roots", read_tool_roots },
-        { "policies", read_policies },
-        { "registry", leave_to_ref },
-        { "files", leave_to_ref },
-        { "siblings", leave_to_ref },
+#define read_registry leave_to_ref
+#define read_files leave_to_ref
+#define read_siblings leave_to_ref
+static int (*const readers[HOST_FIELD_MAX])(struct reading *r, const struct node *n) = {
+#define HOST_FIELD(name, shape, is_users, help) [HOST_FIELD_##name] = read_##name,
+#include "policy/host_fields.def"
+#undef HOST_FIELD
 };
 
 static int
 read_field(struct reading *r, const struct node *member)
 {
+        enum host_field field = host_field_find(member->key);
         struct nearest nearest;
 
-        for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-                if (strcmp(fields[i].name, member->key) == 0)
-                        return fields[i].read(r, member);
+        if (field != HOST_FIELD_MAX)
+                return readers[field](r, member);
         (void)wrong(r, member, member->key, "unknown_field", "a host file has no such field");
         nearest = nearest_begin(member->key);
-        for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-                (void)nearest_try(&nearest, fields[i].name, fields[i].name);
+        for (int i = 0; i < HOST_FIELD_MAX; i++)
+                (void)nearest_try(&nearest, host_field_row((enum host_field)i)->name, host_field_row((enum host_field)i)->name);
         if (nearest.found)
-                error_hint(r->e, "Did you mean `%s`?", nearest.found);
+                error_hint(r->e, "Did you mean `%s`? `carrel schema --host` prints every field.", nearest.found);
+        else
+                error_hint(r->e, "`carrel schema --host` prints every field, and docs/HOST.md explains them.");
         return -1;
 }
+
+static const char *const tool_roots[] = { "/opt", "/usr/local", "/nix/store" };
+
+const struct spec_names host_tool_roots = { tool_roots, sizeof tool_roots / sizeof tool_roots[0] };
 
 static struct host_rules *
 rules_new(struct arena *arena, const char *principal)
@@ -504,14 +490,13 @@ int
 host_rules_default(struct arena *arena, const struct host_ability *local, const char *principal,
                    struct host_rules **ret, struct error *e)
 {
-        static const char *const roots[] = { "/opt", "/usr/local", "/nix/store" };
         struct host_rules *rules = rules_new(arena, principal);
 
         if (!rules)
                 return out_of_memory(e);
         if (host_provider_describe(&rules->providers, arena, "local", local, e) < 0)
                 return -1;
-        rules->tool_roots = (struct spec_names){ roots, sizeof roots / sizeof roots[0] };
+        rules->tool_roots = host_tool_roots;
         *ret = rules;
         return 0;
 }

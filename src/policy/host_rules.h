@@ -1,27 +1,8 @@
 /*
  * policy/host_rules.h - what this host permits, as data: the other side of every judgment.
  *
- * Read from a host file (YAML or JSON, one map), or the defaults of a machine that has none. Everything lives in
- * the arena it was read into and is not changed once judging begins.
- *
- *     trust: trusted | untrusted            how far manifests are believed; untrusted where it is left out
- *     principal: "operator://bob"           on whose behalf policy is evaluated
- *     providers: {local: {isolated: true}}  registered ids and what they can enforce
- *     egress_allowed: [api.example.com]     destinations a manifest may ask for; absent: any public name
- *     private_names: [db.internal]          names under localhost, local, internal, ... that may be reached
- *     resolvers: ["127.0.0.1:5300"]         whom the gate asks for addresses; absent: those of /etc/resolv.conf
- *     private_networks: [10.0.0.0/8]        addresses that listed names may lead to although they are private
- *     egress_caps: {connections: 100}       the most that metadata.carrel.egress may ask for; the fields are the same
- *     limits_max, sandboxes_max, execs_max  policy/host_limits.h
- *     passthrough_allow: [NPM_TOKEN]        names of the deny list that may pass all the same
- *     workspace: {storage_read_only: true}  or null: there is no parent workspace
- *     secrets, secret_sources, actors       policy/host_secret.h
- *     secrets_file: /path                   one more source of values, asked last: lines slug=value, mode 0600
- *     mountables: {"@owner/libs": {read_only: true, path: /srv/libs}}
- *     mount_roots: [/srv/data]              host directories below which inline local storage may lie
- *     tool_roots: [/opt]                    host directories below which metadata.carrel.tools may lie
- *     policies: {"@owner/name": {...}}      AIP-38 bodies that a manifest may name
- *     registry, files, siblings             where refs lead; read by the room `ref`
+ * Read from a host file (YAML or JSON, one map; its fields are the rows of host_fields.def), or the defaults of a machine that has none. Everything
+ * lives in the arena it was read into and is not changed once judging begins.
  */
 #ifndef CARREL_POLICY_HOST_RULES_H
 #define CARREL_POLICY_HOST_RULES_H
@@ -68,8 +49,12 @@ struct host_rules {
         const struct host_mountable *mountables;  size_t mountable_count;
         struct spec_names mount_roots, tool_roots;
         const struct host_policy *policies;  size_t policy_count;
+        const char *allow;                              /* the command that adds a permission ("carrel allow"); NULL: there is none */
         struct grant_usage usage;                       /* for AIP-38 limits; unknown unless somebody counts */
 };
+
+/* Where tools may come from on a machine that says nothing of it. */
+extern const struct spec_names host_tool_roots;
 
 /*
  * The rules of a machine without a host file: manifests are untrusted, `local` is the one provider with the

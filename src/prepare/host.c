@@ -5,11 +5,14 @@
  * Knows how one process tells another what the host permits. Knows nothing of files: who reads them packs a tree.
  *
  *     packed map:  rules: the host file's map (absent: none)    runtimes: list (prepare/runtime.h)
+ *                  reads: list of paths    allow: a command (absent: none)
  */
 #include "prepare/host.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "host/facts.h"
@@ -67,11 +70,34 @@ prepare_host_init(struct prepare_host *host, struct error *e)
 }
 
 static int
-read_packed(struct prepare_host *host, const void *packed, size_t len, struct error *e)
+read_paths(struct arena *arena, const struct node *list, struct spec_names *ret, struct error *e)
 {
-        const struct node *root, *list;
+        const char **items = list->kind == NODE_LIST && list->len <= REF_READS_MAX ? arena_array(arena, const char *, list->len + 1) : NULL;
+        size_t count = 0;
+
+        if (list->kind != NODE_LIST || list->len > REF_READS_MAX)
+                return fail(e, ERROR_PROTOCOL, "a list of files read is malformed");
+        if (!items)
+                return fail(e, ERROR_NO_MEMORY, "no memory for paths");
+        node_each(path, list) {
+                if (path->kind != NODE_STRING || path->text[0] != '/')
+                        return fail(e, ERROR_PROTOCOL, "a list of files read is malformed");
+                items[count++] = path->text;
+        }
+        *ret = (struct spec_names){ items, count };
+        return 0;
+}
+
+static int
+read_packed(struct prepare_host *host, const void *packed, size_t len, const struct node **ret_allow, struct error *e)
+{
+        const struct node *root, *list, *reads;
 
         if (tree_unpack(&host->arena, packed, len, &packed_limits, &root, e) < 0)
+                return -1;
+        *ret_allow = node_find(root, "allow");
+        reads = node_find(root, "reads");
+        if (reads && read_paths(&host->arena, reads, &host->reads, e) < 0)
                 return -1;
         host->tree = node_find(root, "rules");
         list = node_find(root, "runtimes");
@@ -83,44 +109,85 @@ prepare_host_read(struct prepare_host *host, const void *packed, size_t len, boo
 {
         struct host_ability real = prepare_planned_ability(&host->facts, can_pause);
         const char *principal = arena_format(&host->arena, "operator://uid-%lu", (unsigned long)getuid());
+        const struct node *allow = NULL;
 
         if (!principal)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the host's rules");
-        if (packed && read_packed(host, packed, len, e) < 0)
+        if (packed && read_packed(host, packed, len, &allow, e) < 0)
                 return -1;
         if ((host->tree ? host_rules_read(&host->arena, host->tree, principal, &host->rules, e)
                         : host_rules_default(&host->arena, &real, principal, &host->rules, e)) < 0)
                 return -1;
         host_rules_bound(host->rules, "local", &real);
+        host->rules->allow = allow && allow->kind == NODE_STRING ? allow->text : NULL;
         if (!host->rules->secrets_file)
                 host->rules->secrets_file = getenv("CARREL_SECRETS_FILE");
         return 0;
 }
 
-int
-prepare_host_pack(struct arena *arena, const struct node *tree, const struct runtimes *runtimes, const void **ret, size_t *ret_len, struct error *e)
+/* A copy of `n` as the last member of a map. */
+static int
+pack_member(struct arena *arena, struct node *root, const char *key, const struct node *n, struct error *e)
 {
-        struct node *root = arena_new(arena, struct node), *rules = arena_new(arena, struct node);
-        const struct node *list = runtimes_write(arena, runtimes);
-        struct node *last = arena_new(arena, struct node);
+        struct node *copy = n ? arena_new(arena, struct node) : NULL;
+        const struct node **end = &root->first;
+
+        if (!copy)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the host's rules");
+        *copy = *n;
+        copy->key = key;
+        copy->next = NULL;
+        while (*end)
+                end = &((struct node *)(uintptr_t)*end)->next;
+        *end = copy;
+        root->len++;
+        return 0;
+}
+
+static const struct node *
+pack_paths(struct arena *arena, const struct ref_reads *reads)
+{
+        struct node *list = arena_new(arena, struct node), *items = arena_array(arena, struct node, reads->count + 1);
+
+        if (!list || !items)
+                return NULL;
+        for (size_t i = 0; i < reads->count; i++)
+                items[i] = (struct node){ .kind = NODE_STRING, .text = reads->paths[i], .len = strlen(reads->paths[i]),
+                                          .next = i + 1 < reads->count ? &items[i + 1] : NULL };
+        *list = (struct node){ .kind = NODE_LIST, .first = reads->count > 0 ? items : NULL, .len = reads->count };
+        return list;
+}
+
+static int
+pack_members(struct arena *arena, const struct prepare_host_source *source, struct node *root, struct error *e)
+{
+        const struct node allow = { .kind = NODE_STRING, .text = source->allow, .len = source->allow ? strlen(source->allow) : 0 };
+
+        if (source->tree && pack_member(arena, root, "rules", source->tree, e) < 0)
+                return -1;
+        if (source->allow && pack_member(arena, root, "allow", &allow, e) < 0)
+                return -1;
+        if (source->reads && pack_member(arena, root, "reads", pack_paths(arena, source->reads), e) < 0)
+                return -1;
+        return pack_member(arena, root, "runtimes", runtimes_write(arena, source->runtimes), e);
+}
+
+int
+prepare_host_pack(struct arena *arena, const struct prepare_host_source *source, const void **ret, size_t *ret_len, struct error *e)
+{
+        struct node root = { .kind = NODE_MAP };
         size_t len;
         void *bytes;
 
-        if (!root || !rules || !list || !last)
-                return fail(e, ERROR_NO_MEMORY, "no memory for the host's rules");
-        *last = *list;
-        last->key = "runtimes";
-        *rules = tree ? *tree : (struct node){ .kind = NODE_MAP };
-        rules->key = "rules";
-        rules->next = last;
-        *root = (struct node){ .kind = NODE_MAP, .first = tree ? rules : last, .len = tree ? 2 : 1 };
-        len = tree_pack_len(root);
+        if (pack_members(arena, source, &root, e) < 0)
+                return -1;
+        len = tree_pack_len(&root);
         if (len > PREPARE_HOST_MAX)
                 return fail(e, ERROR_QUOTA_EXCEEDED, "the host file is too large for the daemon");
         bytes = arena_alloc(arena, len);
         if (!bytes)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the host's rules");
-        tree_pack(root, bytes);
+        tree_pack(&root, bytes);
         *ret = bytes;
         *ret_len = len;
         return 0;

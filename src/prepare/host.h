@@ -15,6 +15,7 @@
 #include "plan/host_facts.h"
 #include "policy/host_rules.h"
 #include "prepare/runtime.h"
+#include "ref/reads.h"
 #include "text/tree.h"
 
 enum { PREPARE_HOST_MAX = 4 << 20 };            /* bytes of a packed host */
@@ -25,6 +26,7 @@ struct prepare_host {
         const struct node *tree;                /* the host file, or NULL: defaults */
         struct host_rules *rules;
         struct runtimes runtimes;
+        struct spec_names reads;                /* absolute paths of what was read for the rules: read-only in every box */
         const char *state;                      /* real path of a daemon's state directory, which no mount may show; NULL: none */
 };
 
@@ -47,8 +49,15 @@ int prepare_host_init(struct prepare_host *host, struct error *e);
  */
 int prepare_host_read(struct prepare_host *host, const void *packed, size_t len, bool can_pause, struct error *e);
 
-/* Packs a host file's tree (or NULL) and templates for another process. Gives bytes in `arena`. Errors: ERROR_NO_MEMORY, ERROR_QUOTA_EXCEEDED. */
-int prepare_host_pack(struct arena *arena, const struct node *tree, const struct runtimes *runtimes, const void **ret, size_t *ret_len, struct error *e);
+struct prepare_host_source {
+        const struct node *tree;                /* the host file, or NULL */
+        const char *allow;                      /* as in struct host_rules, or NULL */
+        const struct ref_reads *reads;          /* what was read for it: no payload may write one; or NULL */
+        const struct runtimes *runtimes;
+};
+
+/* Packs a host for another process. Gives bytes in `arena`. Errors: ERROR_NO_MEMORY, ERROR_QUOTA_EXCEEDED. */
+int prepare_host_pack(struct arena *arena, const struct prepare_host_source *source, const void **ret, size_t *ret_len, struct error *e);
 
 /* Keeps a state directory out of every box: its sockets, its token and its records are the daemon's. Errors: ERROR_STATE_UNUSABLE, ERROR_NO_MEMORY. */
 int prepare_host_guard(struct prepare_host *host, const char *state, struct error *e);

@@ -244,11 +244,13 @@ check_state(const struct prepare_host *host, const struct plan_source *source, s
 
 /* Relative paths begin at the workspace. */
 static int
-join_reads(const struct prepare_request *request, struct prepared *p, struct spec_names *ret, struct error *e)
+join_reads(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p, struct spec_names *ret, struct error *e)
 {
-        const char **items = arena_array(p->plans, const char *, request->read_count + 1);
+        const char **items = arena_array(p->plans, const char *, request->read_count + host->reads.count + 1);
 
         *ret = (struct spec_names){ items, 0 };
+        for (size_t i = 0; items && i < host->reads.count; i++)
+                items[ret->count++] = host->reads.items[i];
         for (size_t i = 0; items && i < request->read_count; i++) {
                 const char *path = request->reads[i];
 
@@ -302,7 +304,7 @@ open_sources(const struct prepare_host *host, const struct prepare_request *requ
         struct spec_names reads;
         size_t index;
 
-        if (join_reads(request, p, &reads, e) < 0)
+        if (join_reads(host, request, p, &reads, e) < 0)
                 return -1;
         if (sources_open(p->plans, p->spec, p->rules, p->workspace, &reads, host->facts.is_privileged, p->sources, e) == 0)
                 return check_tools(host, request, p, e);

@@ -43,7 +43,7 @@ set_up(struct bench *b, const char *host_file)
         b->host.facts.has_user_ns = b->host.facts.has_seccomp = b->host.facts.has_mount_api = b->host.facts.has_openat2 = true;
         b->host.facts.has_clone3 = b->host.facts.has_pidfd = b->host.facts.has_close_range = true;
         b->host.facts.uid = 1000;
-        assert_int_equal(prepare_host_pack(&b->arena, host_file ? tree(b, host_file) : NULL, &runtimes, &packed, &len, &b->e), 0);
+        assert_int_equal(prepare_host_pack(&b->arena, &(struct prepare_host_source){ .tree = host_file ? tree(b, host_file) : NULL, .runtimes = &runtimes }, &packed, &len, &b->e), 0);
         assert_int_equal(prepare_host_read(&b->host, packed, len, true, &b->e), 0);
         prepared_init(&b->p);
 }

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/scoped.h"
 
@@ -115,9 +116,24 @@ read_checked(struct arena *arena, int dir, int fd, const char *path, size_t max,
         return read_all(arena, fd, path, max, ret_bytes, ret_len, e);
 }
 
-int
-ref_file_read(struct arena *arena, const char *path, size_t max, struct ref_reads *reads, const char **ret_bytes, size_t *ret_len,
-              struct error *e)
+/* Of the descriptor, since the name may change hands. */
+static int
+check_trusted(int fd, const char *path, struct error *e)
+{
+        struct stat st;
+
+        if (fstat(fd, &st) < 0)
+                return unreadable(e, errno, path);
+        if ((st.st_uid == 0 || st.st_uid == geteuid()) && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+                return 0;
+        (void)fail_at(e, ERROR_FILE_UNREADABLE, "", "untrusted", "\"%.200s\" is not used: others than you and root can change it", path);
+        error_hint(e, "Make it yours and writable by you alone (chown, chmod go-w), or remove it.");
+        return -1;
+}
+
+static int
+read_named(struct arena *arena, const char *path, size_t max, struct ref_reads *reads, bool is_trusted, const char **ret_bytes, size_t *ret_len,
+           struct error *e)
 {
         scoped_fd int fd = -1;
         struct stat st;
@@ -129,7 +145,23 @@ ref_file_read(struct arena *arena, const char *path, size_t max, struct ref_read
         fd = open(path, OPEN_FLAGS);
         if (fd < 0)
                 return unreadable(e, errno, path);
+        if (is_trusted && check_trusted(fd, path, e) < 0)
+                return -1;
         return read_checked(arena, AT_FDCWD, fd, path, max, reads, ret_bytes, ret_len, e);
+}
+
+int
+ref_file_read(struct arena *arena, const char *path, size_t max, struct ref_reads *reads, const char **ret_bytes, size_t *ret_len,
+              struct error *e)
+{
+        return read_named(arena, path, max, reads, false, ret_bytes, ret_len, e);
+}
+
+int
+ref_file_read_trusted(struct arena *arena, const char *path, size_t max, struct ref_reads *reads, const char **ret_bytes, size_t *ret_len,
+                      struct error *e)
+{
+        return read_named(arena, path, max, reads, true, ret_bytes, ret_len, e);
 }
 
 /* ---- beneath a directory ----------------------------------------------------------------------------- */

@@ -25,6 +25,13 @@ int ref_file_read(struct arena *arena, const char *path, size_t max, struct ref_
                   struct error *e);
 
 /*
+ * The same for a file that is looked for by its place and not named by anybody: it has to belong to root or to this process's user, and nobody
+ * else may be able to write it. Errors: as above, and ERROR_FILE_UNREADABLE "untrusted".
+ */
+int ref_file_read_trusted(struct arena *arena, const char *path, size_t max, struct ref_reads *reads, const char **ret_bytes, size_t *ret_len,
+                          struct error *e);
+
+/*
  * The same for a relative path below the directory `dir`. Symbolic links are followed only where the kernel can
  * promise that they stay below (openat2); elsewhere they are refused.
  * Errors: as above, and ERROR_REF_UNRESOLVABLE "outside_workspace".

@@ -392,14 +392,19 @@ open_path(const struct opening *o, const char *path, int *ret_fd, struct error *
 
 /* The real path must be permitted too: below the workspace for a relative one, below a root for an absolute one. */
 static int
-judge_again(const struct opening *o, const struct plan_source *source, const char *named, const struct spec_names *roots, struct error *e)
+judge_again(const struct opening *o, const struct plan_source *source, const char *named, bool is_tool, struct error *e)
 {
+        const struct spec_names *roots = is_tool ? &o->rules->tool_roots : &o->rules->mount_roots;
+
         if (named[0] != '/' ? is_below(source->host_path, o->workspace) : host_path_is_below(roots, source->host_path))
                 return 0;
         for (size_t i = 0; named[0] == '/' && i < o->rules->mountable_count; i++)
                 if (o->rules->mountables[i].path && strcmp(o->rules->mountables[i].path, named) == 0)
                         return 0;              /* the host itself named it, link or not */
-        return fail_at(e, ERROR_MOUNT_DENIED, "mounts", "link_leads_out", "%.200s leads to %.200s, which is not permitted", named, source->host_path);
+        (void)fail_at(e, ERROR_MOUNT_DENIED, "mounts", "link_leads_out", "%.200s leads to %.200s, which is not permitted", named, source->host_path);
+        if (named[0] == '/' && o->rules->allow)
+                error_hint(e, "To permit it, run: %.80s %s %.120s", o->rules->allow, is_tool ? "tool" : "mount", source->host_path);
+        return -1;
 }
 
 /* The whole disk of a partition is named by its parent in sysfs; a file system without a disk has none. */
@@ -436,7 +441,7 @@ add_mount(struct opening *o, const char *named, const char *at, bool is_read_onl
 
         if (open_path(o, named, &fd, e) < 0 || add_source(o, fd, &source, e) < 0 || !source)
                 return -1;
-        if (judge_again(o, source, named, is_tool ? &o->rules->tool_roots : &o->rules->mount_roots, e) < 0)
+        if (judge_again(o, source, named, is_tool, e) < 0)
                 return -1;
         o->s->mounts[index] = (struct plan_mount){ .source = index, .at = at, .is_read_only = is_read_only, .is_tool = is_tool };
         if (beneath_look(o->arena, source, e) < 0)

@@ -140,6 +140,12 @@ spec_help_rows(spec_help_visit *call, void *ctx)
         set_visit(&v, "metadata.carrel.", &carrel_set);
 }
 
+void
+spec_help_set_rows(const struct field_set *set, spec_help_visit *call, void *ctx)
+{
+        set_visit(&(struct visit){ call, ctx }, "", set);
+}
+
 static void
 page_row(void *ctx, const struct spec_help_row *row)
 {

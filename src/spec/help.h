@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
+#include "spec/field.h"
 
 /* A line of the page: a field, or, where `title` is set, the head of what follows. All text lives as long as the call. */
 struct spec_help_row {
@@ -21,6 +22,9 @@ typedef void spec_help_visit(void *ctx, const struct spec_help_row *row);
 
 /* Shows every line of the page to `call`, in order. */
 void spec_help_rows(spec_help_visit *call, void *ctx);
+
+/* The same for the fields of another set; no titles. */
+void spec_help_set_rows(const struct field_set *set, spec_help_visit *call, void *ctx);
 
 /* The whole page as Markdown, owned by the arena; NULL without memory. */
 const char *spec_help_text(struct arena *arena);

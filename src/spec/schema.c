@@ -173,6 +173,12 @@ provider_write(struct json_writer *w, const struct provider *provider)
 }
 
 void
+spec_schema_members_write(struct json_writer *w, const struct field_set *set)
+{
+        members_write(w, set);
+}
+
+void
 spec_schema_write(struct json_writer *w)
 {
         json_open_map(w);

@@ -7,8 +7,12 @@
 #ifndef CARREL_SPEC_SCHEMA_H
 #define CARREL_SPEC_SCHEMA_H
 
+#include "spec/field.h"
 #include "text/json.h"
 
 void spec_schema_write(struct json_writer *w);
+
+/* The members type, required and properties of a map with these fields, into an open map. */
+void spec_schema_members_write(struct json_writer *w, const struct field_set *set);
 
 #endif

@@ -1,0 +1,167 @@
+/*
+ * cli/host_tool.c - where a program of the host really lies.
+ *
+ * Room: cli (joining). Touches: names of the host (looking only), the environment (PATH, HOME).
+ * Theory: a version manager puts a small program before the real one. Inside a sandbox it finds neither its own home nor its settings, so the real
+ * one's directory is named instead; the table says where each manager keeps it. Nothing is executed to find out.
+ */
+#include "cli/host_tool.h"
+
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { DIRS_MAX = 2 };
+
+/* Below the directory that `shims` is cut from, the programs of each version; the newest that has the program is meant. */
+static const struct { const char *shims, *real; } managers[] = {
+        { "/.cargo/bin", "/.rustup/toolchains/*/bin" },
+        { "/.pyenv/shims", "/.pyenv/versions/*/bin" },
+        { "/.rbenv/shims", "/.rbenv/versions/*/bin" },
+        { "/.nodenv/shims", "/.nodenv/versions/*/bin" },
+        { "/.goenv/shims", "/.goenv/versions/*/bin" },
+        { "/.asdf/shims", "/.asdf/installs/*/*/bin" },
+        { "/.local/share/mise/shims", "/.local/share/mise/installs/*/*/bin" },
+        { "/.volta/bin", "/.volta/tools/image/*/*/bin" },
+};
+
+/* Directories that hold more than programs: never brought in whole. */
+static const char *const private_parents[] = { "/.local", "/.cargo", "/.config", "/.npm" };
+
+struct dirs { char items[DIRS_MAX][PATH_MAX]; size_t count; };
+
+static bool
+ends_with(const char *text, size_t len, const char *end)
+{
+        size_t end_len = strlen(end);
+
+        return len >= end_len && strncmp(text + len - end_len, end, end_len) == 0;
+}
+
+/* "/home/a/.pyenv/versions/3.12.1/bin/python" for a shim "/home/a/.pyenv/shims/python"; false: it is none, or nothing is behind it. */
+static bool
+look_behind(const char *program, char ret[PATH_MAX])
+{
+        const char *slash = strrchr(program, '/');
+        size_t len = (size_t)(slash - program);
+        const char *newest = NULL;
+        char pattern[2 * PATH_MAX];
+        glob_t found;
+
+        for (size_t i = 0; i < sizeof managers / sizeof *managers; i++) {
+                size_t shims = strlen(managers[i].shims);
+
+                if (!ends_with(program, len, managers[i].shims))
+                        continue;
+                (void)snprintf(pattern, sizeof pattern, "%.*s%s%s", (int)(len - shims), program, managers[i].real, slash);
+                if (glob(pattern, 0, NULL, &found) != 0)
+                        return false;
+                for (size_t f = 0; f < found.gl_pathc; f++)
+                        if (access(found.gl_pathv[f], X_OK) == 0 && (!newest || strverscmp(found.gl_pathv[f], newest) > 0))
+                                newest = found.gl_pathv[f];
+                (void)snprintf(ret, PATH_MAX, "%s", newest ? newest : "");
+                globfree(&found);
+                return newest != NULL;
+        }
+        return false;
+}
+
+/* The directory that brings a program in: what holds its bin, or that bin where more than programs lies beside it. */
+static void
+directory_of(const char *program, char ret[PATH_MAX])
+{
+        const char *home = getenv("HOME");
+        size_t len = (size_t)(strrchr(program, '/') - program), up = ends_with(program, len, "/bin") ? len - 4 : len;
+        bool is_home = home && strlen(home) == up && strncmp(home, program, up) == 0;
+
+        for (size_t i = 0; i < sizeof private_parents / sizeof *private_parents; i++)
+                if (is_home || up <= 1 || ends_with(program, up, private_parents[i]))
+                        up = len;
+        (void)snprintf(ret, PATH_MAX, "%.*s", (int)(up > 0 ? up : 1), program);
+}
+
+static void
+add(struct dirs *dirs, const char *program)
+{
+        char dir[PATH_MAX];
+
+        directory_of(program, dir);
+        for (size_t i = 0; i < dirs->count; i++)
+                if (host_path_is_below(&(struct spec_names){ &(const char *){ dirs->items[i] }, 1 }, dir))
+                        return;
+        if (dirs->count < DIRS_MAX)
+                memcpy(dirs->items[dirs->count++], dir, sizeof dir);
+}
+
+/* The directory of the name, and that of what a link leads to. */
+static void
+find_directories(const char *program, struct dirs *ret)
+{
+        char behind[PATH_MAX];
+        char *real;
+
+        *ret = (struct dirs){ .count = 0 };
+        if (look_behind(program, behind))
+                program = behind;
+        real = realpath(program, NULL);
+        if (real && strcmp(strrchr(real, '/'), strrchr(program, '/')) == 0)
+                program = real;        /* PATH inside has this directory, and the name is the same */
+        add(ret, program);
+        if (real)
+                add(ret, real);
+        free(real);
+}
+
+static void
+write_hint(const char *program, const struct host_rules *rules, struct error *e)
+{
+        char allow[sizeof e->hint] = "", tools[sizeof e->hint] = "";
+        struct dirs dirs;
+
+        find_directories(program, &dirs);
+        for (size_t i = 0; i < dirs.count; i++) {
+                const char *dir = dirs.items[i];
+                size_t used = strlen(tools);
+
+                (void)snprintf(tools + used, sizeof tools - used, "%s\"%s\"", i > 0 ? ", " : "", dir);
+                used = strlen(allow);
+                if (rules && !host_path_is_below(&rules->tool_roots, dir))
+                        (void)snprintf(allow + used, sizeof allow - used, " %s", dir);
+        }
+        if (allow[0] != '\0')
+                error_hint(e, "The host has %.60s. Bring it in, read-only: run %.30s tool%s, and add to SANDBOX.md metadata: {carrel: {tools: [%s]}}", program,
+                           rules->allow ? rules->allow : "carrel allow", allow, tools);
+        else
+                error_hint(e, "The host has %.60s. Bring it in, read-only: metadata: {carrel: {tools: [%s]}}", program, tools);
+}
+
+void
+host_tool_hint(const char *name, const struct host_rules *rules, struct error *e)
+{
+        const char *path = getenv("PATH");
+        char candidate[PATH_MAX];
+
+        if (e->code != ERROR_COMMAND_NOT_FOUND)
+                return;
+        if (strpbrk(name, " \t") && access(name, F_OK) < 0) {
+                error_hint(e, "This looks like a line for a shell. Run: carrel run -- sh -c '%.150s'", name);
+                return;
+        }
+        if (strchr(name, '/') != NULL) {
+                if (name[0] == '/' && access(name, X_OK) == 0)
+                        write_hint(name, rules, e);
+                else
+                        error_hint(e, "Look at the path and, for a script, at the interpreter in its first line: both are looked up inside the sandbox.");
+                return;
+        }
+        for (; path && *path != '\0'; path += strcspn(path, ":"), path += *path == ':') {
+                (void)snprintf(candidate, sizeof candidate, "%.*s/%s", (int)strcspn(path, ":"), path, name);
+                if (path[0] == '/' && access(candidate, X_OK) == 0) {
+                        write_hint(candidate, rules, e);
+                        return;
+                }
+        }
+}

@@ -1,0 +1,119 @@
+/* policy/host_layers_test.c - what policy/host_layers.h promises. */
+#include "policy/host_layers.h"
+
+#include <string.h>
+
+#include "base/unit.h"
+#include "policy/host_fields.h"
+#include "policy/host_rules.h"
+#include "text/yaml.h"
+
+static struct arena arena;
+
+static const struct node *
+tree(const char *text)
+{
+        const struct node *root = NULL;
+        struct error e;
+
+        if (text)
+                assert_int_equal(yaml_read(&arena, text, strlen(text), 1, &text_limits_manifest, &root, &e), 0);
+        return root;
+}
+
+static int
+join(const char *machine, const char *users, struct host_rules **ret, struct error *e)
+{
+        const struct node *both;
+
+        arena_fini(&arena);
+        arena_init(&arena, 4u << 20);
+        if (host_layers_join(&arena, tree(machine), tree(users), &both, e) < 0)
+                return -1;
+        return host_rules_read(&arena, both, "operator://me", ret, e);
+}
+
+static void
+adds_to_the_built_in_rules(void **state)
+{
+        struct host_rules *r;
+        struct error e;
+
+        (void)state;
+        assert_int_equal(join(NULL, "tool_roots: [/home/ann/.nvm]\n", &r, &e), 0);
+        assert_int_equal(r->tool_roots.count, host_tool_roots.count + 1);
+        assert_true(host_path_is_below(&r->tool_roots, "/opt/x"));
+        assert_true(host_path_is_below(&r->tool_roots, "/home/ann/.nvm/v20"));
+        assert_non_null(host_provider_find(&r->providers, "local"));
+        assert_true(host_provider_find(&r->providers, "local")->can.is_isolated);
+        assert_false(r->is_trusted);
+}
+
+static void
+joins_lists_and_unites_maps(void **state)
+{
+        struct host_rules *r;
+        struct error e;
+
+        (void)state;
+        assert_int_equal(join("mount_roots: [/srv]\nmountables: {'@a/x': {path: /srv/x}}\nlimits_max: {pids: 9}\nproviders: {acme: {isolated: true}}\n",
+                              "mount_roots: [/home/ann/data]\nmountables: {'@a/y': {path: /y}}\n", &r, &e), 0);
+        assert_int_equal(r->mount_roots.count, 2);
+        assert_int_equal(r->mountable_count, 2);
+        assert_int_equal(r->limits.each.pids, 9);
+        assert_null(host_provider_find(&r->providers, "local"));        /* the machine's list of providers is whole */
+}
+
+static void
+refuses_what_both_say(void **state)
+{
+        struct host_rules *r;
+        struct error e;
+
+        (void)state;
+        assert_int_equal(join("mountables: {'@a/x': {path: /srv/x}}\n", "mountables:\n  '@a/x': {path: /y}\n", &r, &e), -1);
+        assert_string_equal(e.reason, "duplicate");
+        assert_int_equal(e.line, 2);
+        assert_int_equal(join("secrets_file: /a\n", "secrets_file: /b\n", &r, &e), -1);
+        assert_string_equal(e.reason, "duplicate");
+}
+
+/* Whatever bounds others is not the user's to write, and a new field is not until its row says so. */
+static void
+a_users_file_only_permits(void **state)
+{
+        static const char *const machines[] = { "trust", "principal", "providers", "egress_allowed", "resolvers", "egress_caps", "limits_max",
+                                                "sandboxes_max", "execs_max", "workspace", "actors", "policies", "registry", "files", "siblings" };
+        struct error e;
+        size_t count = 0;
+
+        (void)state;
+        arena_fini(&arena);
+        arena_init(&arena, 4u << 20);
+        for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
+                const char *text = arena_format(&arena, "mount_roots: []\n%s: {}\n", machines[i]);
+
+                assert_int_equal(host_layer_check_users(tree(text), &e), -1);
+                assert_string_equal(e.reason, "machine_only");
+                assert_int_equal(e.line, 2);
+        }
+        for (int i = 0; i < HOST_FIELD_MAX; i++)
+                count += host_field_is_users((enum host_field)i);
+        assert_int_equal(count + sizeof machines / sizeof *machines, HOST_FIELD_MAX);
+}
+
+int
+main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(adds_to_the_built_in_rules),
+                cmocka_unit_test(joins_lists_and_unites_maps),
+                cmocka_unit_test(refuses_what_both_say),
+                cmocka_unit_test(a_users_file_only_permits),
+        };
+
+        int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+        arena_fini(&arena);
+        return failed;
+}
