@@ -184,9 +184,10 @@ struct carrel_command {
         int is_background;                             /* outlives its struct, and this program */
         int is_lossless;                               /* waits while nobody reads its output, instead of losing some */
         int kills_rest;                                /* what it leaves running is killed when it ends */
-        int waits_ports;                               /* the answer comes when one of the declared ports listens */
+        int waits_ports;                               /* a piece CARREL_PORT comes when one of the declared ports begins to listen */
         const char *task;                              /* 1 to 63 bytes, or NULL */
         const char *key;                               /* idempotency key: the same call again meets the same exec */
+        uint64_t wait_ports_ms;                        /* the longest time to wait for a port; 0: until the command ends */
 };
 
 /* How a command ended: exactly one of these words. */
@@ -200,7 +201,8 @@ struct carrel_end {
         uint64_t denied_count;                 /* how often it was refused a way out before it ended */
 };
 
-enum carrel_piece_kind { CARREL_STARTED = 1, CARREL_STDOUT, CARREL_STDERR, CARREL_END };
+/* CARREL_PORT comes once at most, where waits_ports was set: carrel_exec_port() listens, or the time to wait is over. The command goes on. */
+enum carrel_piece_kind { CARREL_STARTED = 1, CARREL_STDOUT, CARREL_STDERR, CARREL_END, CARREL_PORT };
 
 /* Bytes are valid until the next call with the same exec. `offset` counts from the stream's first byte: a jump tells of bytes dropped. */
 struct carrel_piece { enum carrel_piece_kind kind;  const void *bytes;  size_t len;  uint64_t offset; };
@@ -220,6 +222,9 @@ int carrel_attach(struct carrel *c, const char *id, uint32_t exec, uint64_t stdo
 /* Its number within the sandbox; its process id inside, 0 until CARREL_STARTED was read. */
 uint32_t carrel_exec_number(const struct carrel_exec *x);
 int carrel_exec_pid(const struct carrel_exec *x);
+
+/* The declared port that was waited for and listens; 0: none. */
+unsigned carrel_exec_port(const struct carrel_exec *x);
 
 /* For poll(2): the descriptor, borrowed, and what to wait for (POLLIN, and POLLOUT while something is on its way out). */
 int carrel_exec_fd(const struct carrel_exec *x);
@@ -266,10 +271,12 @@ struct carrel_result {
         uint64_t out_lost, err_lost;           /* bytes past `keep`, or dropped by the sandbox */
         struct carrel_denials denied;          /* what it asked of the network and was refused: the first few, each once with how often */
         uint64_t denied_more;                  /* so many are not among them */
+        int is_running;                        /* it goes on: waits_ports was set, and `port` listens or (0) the time to wait is over. `end` says nothing yet */
+        unsigned port;
 };
 
 /*
- * Runs a command to its end: carrel_exec() and all its reading. With `output` NULL each stream is collected, `keep_max` bytes at most (0: 16 MiB). Any
+ * Runs a command to its end (with waits_ports, until a port listens or the time to wait is over): carrel_exec() and all its reading. With `output` NULL each stream is collected, `keep_max` bytes at most (0: 16 MiB). Any
  * ending of the command is a success of the call. Standard input is command->input, here of any length.
  */
 int carrel_run(struct carrel *c, const char *id, const struct carrel_command *command, size_t keep_max, carrel_output_fn *output, void *ctx,
@@ -283,6 +290,7 @@ struct carrel_exec_info {
         uint64_t started_at_ms;
         uint64_t stdout_offset, stderr_offset; /* oldest byte that is still kept */
         struct carrel_end end;                 /* where has_end; else the byte counts so far */
+        unsigned port;                         /* that was waited for and listens; 0: none */
 };
 
 struct carrel_execs { const struct carrel_exec_info *items;  size_t count; };

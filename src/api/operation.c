@@ -33,6 +33,7 @@ static const struct api_param exec_results[] = {
         { FIELD_SIGNAL, 0, ANY }, { FIELD_DURATION, 0, ANY }, { FIELD_CPU, 0, ANY }, { FIELD_MEMORY_PEAK, 0, ANY }, { FIELD_STDOUT, 0, ANY },
         { FIELD_STDERR, 0, ANY }, { FIELD_STDOUT_BYTES, 0, ANY }, { FIELD_STDERR_BYTES, 0, ANY }, { FIELD_DROPPED, 0, ANY },
         { FIELD_STDOUT_OFFSET, 0, ANY }, { FIELD_STDERR_OFFSET, 0, ANY }, { FIELD_DENIED, PARAM_REPEATED | PARAM_SPARSE, ANY }, { FIELD_DENIED_MORE, 0, ANY },
+        { FIELD_PORT, 0, ANY },
 };
 static const struct api_param entry_results[] = {
         { FIELD_PATH, PARAM_REQUIRED, ANY }, { FIELD_KIND, PARAM_REQUIRED, ANY }, { FIELD_SIZE, 0, ANY }, { FIELD_MODE, 0, ANY },
@@ -80,9 +81,12 @@ static const struct api_param exec_params[] = {
         { FIELD_TIMEOUT, 0, NUMBER_DURATION_MS }, { FIELD_CPU, 0, NUMBER_DURATION_MS }, { FIELD_BACKGROUND, 0, ANY }, { FIELD_STDIN_OPEN, 0, ANY },
         { FIELD_INPUT, 0, 0, 65536 }, { FIELD_TTY, 0, ANY }, { FIELD_ROWS, 0, NUMBER_TERMINAL_SIDE }, { FIELD_COLUMNS, 0, NUMBER_TERMINAL_SIDE },
         { FIELD_KEEP_BYTES, 0, NUMBER_KEPT_BYTES }, { FIELD_OUTPUT_BYTES, 0, NUMBER_BYTES }, { FIELD_LOSSLESS, 0, ANY }, { FIELD_KILL_REST, 0, ANY },
-        { FIELD_WAIT_PORTS, 0, ANY }, { FIELD_TASK, 0, 1, 63 }, { FIELD_KEY, 0, 1, 63 },
+        { FIELD_WAIT_PORTS, 0, ANY }, { FIELD_WAIT_PORTS_MS, 0, NUMBER_DURATION_MS }, { FIELD_TASK, 0, 1, 63 }, { FIELD_KEY, 0, 1, 63 },
 };
 static const struct api_param exec_id_params[] = { ID_IN_PATH, EXEC_IN_PATH };
+static const struct api_param exec_get_params[] = {
+        ID_IN_PATH, EXEC_IN_PATH, { FIELD_WAIT_PORTS, PARAM_IN_QUERY, ANY }, { FIELD_WAIT_PORTS_MS, PARAM_IN_QUERY, NUMBER_DURATION_MS },
+};
 static const struct api_param attach_params[] = {
         ID_IN_PATH, EXEC_IN_PATH, { FIELD_STDOUT_OFFSET, PARAM_IN_QUERY, NUMBER_BYTES }, { FIELD_STDERR_OFFSET, PARAM_IN_QUERY, NUMBER_BYTES }, { FIELD_LOSSLESS, PARAM_IN_QUERY, ANY },
         { FIELD_KEEP_BYTES, PARAM_IN_QUERY, NUMBER_KEPT_BYTES },
@@ -127,7 +131,7 @@ static const struct operation operations[] = {
           "Ends a task, and kills what still runs for it." },
         { OP_EXEC, "exec.start", "POST", "/v1/sandboxes/{id}/execs", OPERATION_CHANNEL, TAKES(exec_params), TAKES(exec_results), "Runs a command." },
         { OP_EXEC_LIST, "exec.list", "GET", "/v1/sandboxes/{id}/execs", OPERATION_READ, TAKES(id_params), TAKES(items_results), "The sandbox's execs, running and kept." },
-        { OP_EXEC_GET, "exec.get", "GET", "/v1/sandboxes/{id}/execs/{exec}", OPERATION_READ, TAKES(exec_id_params), TAKES(exec_results), "One exec as it stands." },
+        { OP_EXEC_GET, "exec.get", "GET", "/v1/sandboxes/{id}/execs/{exec}", OPERATION_READ, TAKES(exec_get_params), TAKES(exec_results), "One exec as it stands." },
         { OP_EXEC_ATTACH, "exec.attach", "GET", "/v1/sandboxes/{id}/execs/{exec}/output", OPERATION_READ | OPERATION_CHANNEL, TAKES(attach_params), TAKES(exec_results),
           "Its output from an offset on, to its end." },
         { OP_EXEC_SIGNAL, "exec.signal", "POST", "/v1/sandboxes/{id}/execs/{exec}/signal", 0, TAKES(signal_params), NONE, "Sends a signal to its process group." },

@@ -15,11 +15,11 @@
 #include "cli/value.h"
 #include "sandbox/terminal.h"
 
-enum { STATUS_READER_GONE = 128 + 13, CAPTURE_MAX = 1 << 20 };
+enum { STATUS_READER_GONE = 128 + 13, STATUS_TIMED_OUT = 124, CAPTURE_MAX = 1 << 20 };
 
 struct executing {
         struct ask ask;
-        const char *cwd, *timeout, *task, *key;
+        const char *cwd, *timeout, *wait_timeout, *task, *key;
         struct option_list env;
         bool has_terminal, is_background, is_raw, kills_rest, has_no_input, waits_ports;
         struct carrel_command command;
@@ -32,6 +32,7 @@ read_arguments(int argc, char **argv, struct executing *x, struct error *e)
                 ASK_ROWS(&x->ask), { "-t", NULL, &x->has_terminal }, { "-d", NULL, &x->is_background }, { "--background", NULL, &x->is_background },
                 { "--cwd", &x->cwd, NULL }, { "-e", NULL, NULL, &x->env }, { "--timeout", &x->timeout, NULL }, { "--raw", NULL, &x->is_raw },
                 { "--no-input", NULL, &x->has_no_input }, { "--kill-rest", NULL, &x->kills_rest }, { "--wait-ports", NULL, &x->waits_ports },
+                { "--wait-timeout", &x->wait_timeout, NULL },
                 { "--task", &x->task, NULL }, { "--key", &x->key, NULL },
         };
         int rest;
@@ -50,6 +51,8 @@ read_arguments(int argc, char **argv, struct executing *x, struct error *e)
         for (size_t i = 0; i < x->env.count; i++)
                 if (value_variable_check((struct value_place){ "exec", "-e" }, x->env.items[i], e) < 0)
                         return -1;
+        if (value_duration_read((struct value_place){ "exec", "--wait-timeout" }, x->wait_timeout, &x->command.wait_ports_ms, e) < 0)
+                return -1;
         return value_duration_read((struct value_place){ "exec", "--timeout" }, x->timeout, &x->command.timeout_ms, e);
 }
 
@@ -60,36 +63,60 @@ check(const struct executing *x, struct error *e)
                            : x->has_terminal && x->ask.is_json  ? "-t shows a terminal, and --json collects the output"
                            : x->has_terminal && !isatty(STDIN_FILENO) ? "-t shows a terminal, and standard input is none" : NULL;
 
-        if (!what)
+        if (what) {
+                (void)fail(e, ERROR_INVALID_ARGUMENT, "%s", what);
+                error_hint(e, "Leave out -t where input or output is not a person's terminal.");
+                return -1;
+        }
+        if (x->has_terminal && x->waits_ports) {
+                (void)fail(e, ERROR_INVALID_ARGUMENT, "-t shows a terminal until the command ends, and --wait-ports leaves it before");
+                error_hint(e, "Leave out -t, or wait for the port in another terminal.");
+                return -1;
+        }
+        if (x->wait_timeout && !x->waits_ports) {
+                (void)fail(e, ERROR_INVALID_ARGUMENT, "--wait-timeout limits the wait for a port, and --wait-ports is not given");
+                error_hint(e, "Add --wait-ports, or use --timeout to limit the command.");
+                return -1;
+        }
+        return 0;
+}
+
+/* -- waiting for a port ---------------------------------------------------------------------------------------- */
+
+/* The wait is over, and the command goes on. `port` 0: no port listened in time. */
+static int
+print_wait(const struct executing *x, uint32_t number, unsigned port)
+{
+        if (port > 0) {
+                (void)fprintf(stderr, "carrel: port %u listens; the command goes on as exec %" PRIu32 "\n", port, number);
                 return 0;
-        (void)fail(e, ERROR_INVALID_ARGUMENT, "%s", what);
-        error_hint(e, "Leave out -t where input or output is not a person's terminal.");
-        return -1;
+        }
+        (void)fprintf(stderr, "carrel: no declared port listened within %s; the command goes on as exec %" PRIu32 "\n"
+                      "    Next: `carrel output %.64s %" PRIu32 "` shows what it printed, `carrel kill %.64s %" PRIu32 "` ends it\n",
+                      x->wait_timeout, number, x->ask.words[0], number, x->ask.words[0], number);
+        return STATUS_TIMED_OUT;
 }
 
 /* -- in the background ----------------------------------------------------------------------------------------- */
 
-/* Waits only until it is there, so that a command that is not found is told here. */
+/* Waits until it is there, so that a command that is not found is reported here; with --wait-ports until a port listens, the time is over or the command ended. */
 static int
-start_and_leave(struct executing *x)
+wait_until_there(const struct executing *x, struct carrel_exec *exec, struct carrel_error *e)
 {
         struct carrel_piece p = { .kind = CARREL_END };
-        struct carrel_exec *exec;
-        struct carrel_error e;
-        struct json_writer w;
-        uint32_t number;
-        int pid;
 
-        if (carrel_exec(x->ask.c, x->ask.words[0], &x->command, &exec, &e) < 0)
-                return ask_failed(&x->ask, NULL, &e);
-        number = carrel_exec_number(exec);
-        if (carrel_exec_read(exec, -1, &p, &e) < 0) {
-                carrel_exec_free(exec);
-                return ask_failed(&x->ask, NULL, &e);
-        }
-        pid = carrel_exec_pid(exec);
-        if (carrel_exec_detach(exec, &e) < 0)
-                return ask_failed(&x->ask, NULL, &e);
+        do {
+                if (carrel_exec_read(exec, -1, &p, e) < 0)
+                        return -1;
+        } while (x->waits_ports && p.kind != CARREL_PORT && p.kind != CARREL_END);
+        return 0;
+}
+
+static int
+print_left(const struct executing *x, uint32_t number, int pid, unsigned port, bool has_ended)
+{
+        struct json_writer w;
+
         if (!x->ask.is_json) {
                 (void)printf("%" PRIu32 "\n", number);
                 return 0;
@@ -98,9 +125,44 @@ start_and_leave(struct executing *x)
         json_open_map(&w);
         json_member_int(&w, "exec", number);
         json_member_int(&w, "pid", pid);
-        json_member_text(&w, "state", "running");
+        json_member_text(&w, "state", has_ended ? "ended" : "running");
+        if (port > 0)
+                json_member_int(&w, "port", port);
         json_close_map(&w);
         return json_print(&w, stdout);
+}
+
+static int
+start_and_leave(struct executing *x)
+{
+        struct carrel_exec *exec;
+        struct carrel_error e;
+        const struct carrel_end *end;
+        uint32_t number;
+        int pid, status, waited = 0;
+        unsigned port;
+
+        if (carrel_exec(x->ask.c, x->ask.words[0], &x->command, &exec, &e) < 0)
+                return ask_failed(&x->ask, NULL, &e);
+        number = carrel_exec_number(exec);
+        if (wait_until_there(x, exec, &e) < 0) {
+                carrel_exec_free(exec);
+                return ask_failed(&x->ask, NULL, &e);
+        }
+        pid = carrel_exec_pid(exec);
+        port = carrel_exec_port(exec);
+        end = x->waits_ports ? carrel_exec_end(exec) : NULL;
+        if (end) {
+                (void)fprintf(stderr, "carrel: exec %" PRIu32 " ended (%s, status %d) before a declared port listened\n"
+                              "    Next: `carrel output %.64s %" PRIu32 "` shows what it printed\n", number, end->outcome, end->exit_status, x->ask.words[0], number);
+                waited = end->exit_status;
+        } else if (x->waits_ports) {
+                waited = print_wait(x, number, port);
+        }
+        status = print_left(x, number, pid, port, end != NULL);
+        if (carrel_exec_detach(exec, &e) < 0)
+                return ask_failed(&x->ask, NULL, &e);
+        return status != 0 ? status : waited;
 }
 
 /* -- as one JSON object ---------------------------------------------------------------------------------------- */
@@ -115,11 +177,17 @@ json_result(struct json_writer *w, const struct carrel_result *r)
 
         json_open_map(w);
         json_member_int(w, "exec", r->exec);
-        json_member_text(w, "outcome", r->end.outcome);
-        json_member_int(w, "exit_code", r->end.exit_status);
+        if (r->is_running)
+                json_member_text(w, "state", "running");
+        if (r->port > 0)
+                json_member_int(w, "port", r->port);
+        if (!r->is_running) {
+                json_member_text(w, "outcome", r->end.outcome);
+                json_member_int(w, "exit_code", r->end.exit_status);
+        }
         if (r->end.signal > 0)
                 json_member_int(w, "signal", r->end.signal);
-        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers && !r->is_running; i++) {
                 json_key(w, numbers[i].name);
                 json_uint(w, numbers[i].value);
         }
@@ -150,7 +218,7 @@ run_to_json(struct executing *x)
         json_result(&w, result);
         status = json_print(&w, stdout);
         if (status == 0)
-                status = result->end.exit_status;
+                status = result->is_running ? print_wait(x, result->exec, result->port) : result->end.exit_status;
         carrel_free(result);
         return status;
 }
@@ -247,6 +315,12 @@ run_live(struct executing *x)
                 live_print_end(carrel_exec_end(o.x));
                 print_denied(x, &o);
                 status = carrel_exec_end(o.x)->exit_status;
+        }
+        if (result == LIVE_PORT) {
+                status = print_wait(x, carrel_exec_number(o.x), carrel_exec_port(o.x));
+                if (carrel_exec_detach(o.x, &e) < 0)
+                        return ask_failed(&x->ask, NULL, &e);
+                return status;
         }
         carrel_exec_free(o.x);
         carrel_events_free(o.events);

@@ -28,7 +28,7 @@ struct live {
         const struct live_options *o;
         struct sink out, err;
         struct terminal_mode mode;
-        bool input_is_open, is_over, is_stopped, was_killed, has_said_refusal;
+        bool input_is_open, is_over, is_stopped, is_left, was_killed, has_said_refusal;
         unsigned strikes;
         uint64_t grace_ms;             /* moment of the kill; UINT64_MAX: none */
         size_t in_start, in_end;
@@ -183,7 +183,8 @@ take_output(struct live *l, struct carrel_error *e)
                 got = carrel_exec_read(l->o->x, 0, &p, e);
                 if (got <= 0)
                         return got;
-                if (p.kind == CARREL_END)
+                l->is_left = p.kind == CARREL_PORT;
+                if (p.kind == CARREL_END || l->is_left)
                         end_output(l);
                 if (p.kind == CARREL_STDOUT || p.kind == CARREL_STDERR)
                         sink_put(p.kind == CARREL_STDOUT ? &l->out : &l->err, p.bytes, p.len);
@@ -244,7 +245,7 @@ wait_and_act(struct live *l)
                 hear_signals(l);
         if (fds[ON_INPUT].revents != 0)
                 take_input(l);
-        else if ((fds[ON_CHANNEL].revents & POLLOUT) != 0)
+        else if (fds[ON_CHANNEL].revents != 0)
                 give_input(l);
         (void)sink_write(&l->err);
         (void)sink_write(&l->out);
@@ -261,7 +262,7 @@ follow(struct live *l, struct carrel_error *e)
                 if (l->out.error != 0)
                         return LIVE_UNWRITTEN;
                 if (l->is_over && !is_busy(l))
-                        return carrel_exec_end(l->o->x) ? LIVE_ENDED : LIVE_STOPPED;
+                        return carrel_exec_end(l->o->x) ? LIVE_ENDED : l->is_left ? LIVE_PORT : LIVE_STOPPED;
                 if (l->is_stopped && !l->is_over)
                         return LIVE_STOPPED;
                 if (l->out.is_gone)

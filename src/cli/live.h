@@ -24,6 +24,7 @@ enum live_result {
         LIVE_FAILED = -1,              /* the error was written */
         LIVE_ENDED,                    /* carrel_exec_end() says how */
         LIVE_STOPPED,                  /* offsets reached, or watching was ended */
+        LIVE_PORT,                     /* the wait for a port is over: carrel_exec_port() says how; the command goes on */
         LIVE_READER_GONE,              /* of standard output */
         LIVE_UNWRITTEN,                /* standard output could not be written for another reason, which was said on standard error */
 };

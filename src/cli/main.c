@@ -143,7 +143,7 @@ static const struct command commands[] = {
           "  --instructions  what a model should know about this sandbox\n" ASK_OPTIONS,
           "carrel info demo", cmd_info },
         { "exec", "Run a command in a sandbox, as if it ran here.",
-          "[-t] [-d] [--cwd DIR] [-e NAME=VALUE] [--timeout T] [--no-input] [--kill-rest] [--wait-ports] [--task T] [--key K] [--raw]" ASK_USAGE
+          "[-t] [-d] [--cwd DIR] [-e NAME=VALUE] [--timeout T] [--no-input] [--kill-rest] [--wait-ports] [--wait-timeout T] [--task T] [--key K] [--raw]" ASK_USAGE
           " ID [--] COMMAND [ARGUMENTS]",
           "  -t              a terminal inside, shown on this one\n"
           "  -d              leave it in the background, and print the number of the exec\n"
@@ -152,7 +152,8 @@ static const struct command commands[] = {
           "  --timeout T     when its process tree is killed: 1500ms, 30s, 5m, 2h\n"
           "  --no-input      its standard input is empty; without this it is ours\n"
           "  --kill-rest     when it ends, kill what it left running\n"
-          "  --wait-ports    with -d: come back when one of the sandbox's ports listens\n"
+          "  --wait-ports    return when one of the sandbox's declared ports begins to listen; the command goes on\n"
+          "  --wait-timeout T  the longest time to wait for a port: 1500ms, 30s, 5m, 2h (default: until the command ends); then the status is 124\n"
           "  --task T        the task it belongs to\n"
           "  --key K         idempotency key: the same call again meets the same exec\n"
           "  --raw           control bytes go to a terminal as they are (otherwise they are shown as ^X)\n" ASK_OPTIONS,

@@ -198,7 +198,7 @@ answer_read_exec(struct arena *a, const struct record *r, struct carrel_exec_inf
                 .task = answer_text(a, r, FIELD_TASK), .key = answer_text(a, r, FIELD_KEY), .pid = (int)record_get_uint(r, FIELD_PID, 0),
                 .is_background = record_get_bool(r, FIELD_BACKGROUND, 0), .started_at_ms = record_get_uint(r, FIELD_STARTED_AT, 0),
                 .stdout_offset = record_get_uint(r, FIELD_STDOUT_OFFSET, 0), .stderr_offset = record_get_uint(r, FIELD_STDERR_OFFSET, 0),
-                .has_end = word >= 0,
+                .has_end = word >= 0, .port = (unsigned)record_get_uint(r, FIELD_PORT, 0),
         };
         answer_end(&o, &ret->end);
         if (word < 0)

@@ -364,22 +364,31 @@ check_descriptor(const struct operation *o, int *fd, int *ret_fd, struct error *
         return 0;
 }
 
-int
-connection_call(struct carrel *c, enum operation_code op, struct record *ret, int *ret_fd, struct error *e)
+/* Completes what is in c->out, and checks it as the daemon will. */
+static int
+seal(struct carrel *c, const struct operation *o, struct error *e)
 {
-        const struct operation *o = operation(op);
-        struct wire_call head = { ++c->serial, (uint16_t)op, CALL_PROTOCOL };
+        struct wire_call head = { ++c->serial, (uint16_t)o->code, CALL_PROTOCOL };
         struct record r = { c->out + sizeof head, c->w.len };
-        int fd = -1;
 
         if (c->w.is_broken) {
                 (void)fail_at(e, ERROR_INVALID_ARGUMENT, NULL, "too_large", "the call is longer than %d bytes", WIRE_BODY_MAX);
                 error_hint(e, "Give large input through standard input or files, and keep manifests and environments short.");
                 return -1;
         }
-        if (operation_check(o, &r, 0, e) < 0)
-                return -1;
         memcpy(c->out, &head, sizeof head);
+        return operation_check(o, &r, 0, e);
+}
+
+int
+connection_call(struct carrel *c, enum operation_code op, struct record *ret, int *ret_fd, struct error *e)
+{
+        const struct operation *o = operation(op);
+        struct record r = { c->out + sizeof(struct wire_call), c->w.len };
+        int fd = -1;
+
+        if (seal(c, o, e) < 0)
+                return -1;
         if (ask(c, o, &r, &fd, e) < 0) {
                 if (fd >= 0)
                         (void)close(fd);
@@ -388,4 +397,54 @@ connection_call(struct carrel *c, enum operation_code op, struct record *ret, in
         if (ret)
                 *ret = (struct record){ c->reply, c->reply_len };
         return check_descriptor(o, &fd, ret_fd, e);
+}
+
+/* -- a call whose answer takes long ---------------------------------------------------------------------------- */
+
+static int
+send_call(struct carrel *c, struct error *e)
+{
+        size_t len = sizeof(struct wire_call) + c->w.len;
+        int result = wire_send(c->socket, WIRE_CALL, c->out, len, NULL, 0);
+
+        c->reply_len = 0;
+        if (result == -EPIPE || result == -ECONNRESET || result == -ENOTCONN) {
+                if (dial_again(c, e) < 0)
+                        return -1;
+                result = wire_send(c->socket, WIRE_CALL, c->out, len, NULL, 0);
+        }
+        return result < 0 ? fail_sys(e, ERROR_CONNECTION_LOST, -result, "asking the daemon") : 0;
+}
+
+int
+connection_ask(struct carrel *c, enum operation_code op, struct error *e)
+{
+        return seal(c, operation(op), e) < 0 ? -1 : send_call(c, e);
+}
+
+int
+connection_answer(struct carrel *c, struct record *ret, struct error *e)
+{
+        for (;;) {
+                struct wire_message m;
+                int got = wire_receive(c->socket, 0, &m, c->in, WIRE_BODY_MAX), fd = -1;
+
+                if (got == -EAGAIN)
+                        return 0;
+                if (got == -EPROTO)
+                        return fail(e, ERROR_PROTOCOL, "the daemon does not speak this program's language");
+                if (got <= 0) {
+                        if (dial_again(c, e) < 0 || send_call(c, e) < 0)
+                                return -1;
+                        continue;
+                }
+                got = take_message(c, &m, &fd, e);
+                wire_message_close(&m);
+                if (fd >= 0)
+                        (void)close(fd);
+                if (got > 0)
+                        *ret = (struct record){ c->reply, c->reply_len };
+                if (got != 0)
+                        return got;
+        }
 }

@@ -35,4 +35,11 @@ struct record_writer *connection_begin(struct carrel *c);
  */
 int connection_call(struct carrel *c, enum operation_code op, struct record *ret, int *ret_fd, struct error *e);
 
+/*
+ * The same in two steps, for an operation that only reads: sends the call, whose answer may take long; and takes the answer. connection_answer() does not wait. 1: the answer,
+ * in `ret`; 0: not yet (poll c->socket). While the daemon is started again it waits for it, for 3 s at most, and sends the call once more.
+ */
+int connection_ask(struct carrel *c, enum operation_code op, struct error *e);
+int connection_answer(struct carrel *c, struct record *ret, struct error *e);
+
 #endif

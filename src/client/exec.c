@@ -18,6 +18,7 @@
 
 #include "client/answer.h"
 #include "client/connection.h"
+#include "client/port.h"
 #include "clock/clock.h"
 #include "wire/channel.h"
 #include "wire/message.h"
@@ -33,6 +34,7 @@ struct carrel_exec {
         struct channel_reader reader;
         const unsigned char *at;  size_t left; /* of `in`, not yet read */
         uint64_t next[2];
+        struct client_ports ports;
         size_t out_start, out_end;
         char name[NAME_ROOM];
         unsigned char in[IN_ROOM], out[OUT_ROOM];
@@ -54,6 +56,7 @@ client_exec_take(int take_fd, uint32_t number, const char *name, struct carrel_e
         x->number = number;
         (void)strncat(x->name, name ? name : "the command", NAME_ROOM - 1);
         channel_reader_init(&x->reader, CHANNEL_FROM_BOX);
+        client_ports_init(&x->ports);
         *ret = x;
         return 0;
 }
@@ -63,6 +66,7 @@ carrel_exec_free(struct carrel_exec *take_x)
 {
         if (!take_x)
                 return;
+        client_ports_fini(&take_x->ports);
         (void)close(take_x->socket);
         free(take_x);
 }
@@ -73,6 +77,7 @@ write_command(struct record_writer *w, const struct carrel_command *c)
         static const struct { uint16_t tag; size_t offset; } numbers[] = {
                 { FIELD_TIMEOUT, offsetof(struct carrel_command, timeout_ms) }, { FIELD_CPU, offsetof(struct carrel_command, cpu_ms) },
                 { FIELD_KEEP_BYTES, offsetof(struct carrel_command, keep_bytes) }, { FIELD_OUTPUT_BYTES, offsetof(struct carrel_command, output_bytes) },
+                { FIELD_WAIT_PORTS_MS, offsetof(struct carrel_command, wait_ports_ms) },
         };
         static const struct { uint16_t tag; size_t offset; } flags[] = {
                 { FIELD_STDIN_OPEN, offsetof(struct carrel_command, has_stdin) }, { FIELD_TTY, offsetof(struct carrel_command, has_terminal) },
@@ -136,17 +141,35 @@ take_exec(struct carrel *c, enum operation_code op, const char *name, struct car
         return 0;
 }
 
+/* The exec has begun; `take_ports` is the connection to wait over, or NULL. */
+static int
+wait_for_port(struct carrel_exec *x, struct carrel *take_ports, const char *id, uint64_t limit_ms, struct error *e)
+{
+        return take_ports ? client_ports_begin(&x->ports, take_ports, id, x->number, limit_ms, x->socket, e) : 0;
+}
+
 int
 carrel_exec(struct carrel *c, const char *id, const struct carrel_command *command, struct carrel_exec **ret, struct carrel_error *e)
 {
         struct record_writer *w = connection_begin(c);
+        struct carrel *ports = NULL;
+        struct carrel_exec *x;
         struct error inner;
 
-        if (check_command(command, &inner) < 0)
+        if (check_command(command, &inner) < 0 || (command->waits_ports && connection_again(c, &ports, &inner) < 0))
                 return answer_fail(e, &inner);
         record_text(w, FIELD_ID, id);
         write_command(w, command);
-        return take_exec(c, OP_EXEC, command->argc > 0 ? command->argv[0] : "sh", ret, &inner) < 0 ? answer_fail(e, &inner) : 0;
+        if (take_exec(c, OP_EXEC, command->argc > 0 ? command->argv[0] : "sh", &x, &inner) < 0) {
+                carrel_close(ports);
+                return answer_fail(e, &inner);
+        }
+        if (wait_for_port(x, ports, id, command->wait_ports_ms, &inner) < 0) {
+                carrel_exec_free(x);
+                return answer_fail(e, &inner);
+        }
+        *ret = x;
+        return 0;
 }
 
 int
@@ -190,10 +213,13 @@ flush(struct carrel_exec *x)
                 if (sent < 0) {
                         if (errno != EAGAIN && errno != ENOBUFS)
                                 other_side_is_gone(x);
+                        client_ports_want(&x->ports, x->socket, x->out_end > 0);
                         return;
                 }
                 x->out_start += (size_t)sent;
         }
+        if (x->out_end > 0)
+                client_ports_want(&x->ports, x->socket, false);
         x->out_start = x->out_end = 0;
 }
 
@@ -393,28 +419,33 @@ stream_is_over(struct carrel_exec *x, struct carrel_piece *ret, struct error *e)
         return take_end(x, &lost, e);
 }
 
-/* 1: bytes came; 0: none within the time; 2: the stream is over; -1. */
+enum received { NOTHING_CAME, BYTES_CAME, STREAM_IS_OVER, PORT_WAIT_IS_OVER };
+
+/* What came within the time; -1. */
 static int
 receive(struct carrel_exec *x, uint64_t until, struct error *e)
 {
         for (;;) {
-                struct pollfd p = { x->socket, carrel_exec_events(x), 0 };
-                ssize_t got = recv(x->socket, x->in, IN_ROOM, MSG_DONTWAIT);
-                int ready;
+                struct pollfd p = { carrel_exec_fd(x), carrel_exec_events(x), 0 };
+                int ready = client_ports_next(&x->ports, e);
+                ssize_t got;
 
+                if (ready != 0)
+                        return ready < 0 ? -1 : PORT_WAIT_IS_OVER;
+                got = recv(x->socket, x->in, IN_ROOM, MSG_DONTWAIT);
                 if (got > 0) {
                         x->at = x->in;
                         x->left = (size_t)got;
-                        return 1;
+                        return BYTES_CAME;
                 }
                 if (got == 0 || errno == ECONNRESET)
-                        return 2;
+                        return STREAM_IS_OVER;
                 if (errno != EAGAIN && errno != EINTR)
                         return fail_sys(e, ERROR_INTERNAL, errno, "reading the command's output");
                 ready = clock_poll(&p, 1, until);
                 if (ready == 0)
-                        return 0;
-                if ((p.revents & POLLOUT) != 0)
+                        return NOTHING_CAME;
+                if (x->out_end > x->out_start)
                         flush(x);
         }
 }
@@ -436,10 +467,12 @@ client_exec_read(struct carrel_exec *x, int timeout_ms, struct carrel_piece *ret
                 if (x->reader.is_over || x->has_end)
                         return 0;
                 got = receive(x, until, e);
-                if (got == 2)
+                if (got == STREAM_IS_OVER)
                         return stream_is_over(x, ret, e);
-                if (got <= 0)
-                        return got;
+                if (got == PORT_WAIT_IS_OVER)
+                        *ret = (struct carrel_piece){ .kind = CARREL_PORT };
+                if (got != BYTES_CAME)
+                        return got == PORT_WAIT_IS_OVER ? 1 : got;
         }
 }
 
@@ -469,13 +502,19 @@ carrel_exec_pid(const struct carrel_exec *x)
 int
 carrel_exec_fd(const struct carrel_exec *x)
 {
-        return x->socket;
+        return x->ports.poll_fd >= 0 ? x->ports.poll_fd : x->socket;
 }
 
 short
 carrel_exec_events(const struct carrel_exec *x)
 {
-        return x->out_end > x->out_start ? POLLIN | POLLOUT : POLLIN;
+        return x->ports.poll_fd < 0 && x->out_end > x->out_start ? POLLIN | POLLOUT : POLLIN;
+}
+
+unsigned
+carrel_exec_port(const struct carrel_exec *x)
+{
+        return x->ports.port;
 }
 
 const struct carrel_end *

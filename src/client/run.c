@@ -31,7 +31,7 @@ struct kept { char *bytes; size_t len, room; uint64_t lost, next; };
 struct running {
         struct carrel_exec *x;
         const char *input;  size_t input_left;
-        int input_is_open;
+        int input_is_open, is_left;            /* is_left: the wait for a port is over, and the command goes on */
         size_t keep_max;
         carrel_output_fn *output;
         void *ctx;
@@ -63,6 +63,8 @@ keep(struct kept *k, const struct carrel_piece *p, size_t max, struct error *e)
 static int
 take_piece(struct running *r, const struct carrel_piece *p, struct error *e)
 {
+        if (p->kind == CARREL_PORT)
+                r->is_left = 1;
         if (p->kind != CARREL_STDOUT && p->kind != CARREL_STDERR)
                 return 0;
         if (!r->output)
@@ -93,13 +95,15 @@ run(struct running *r, struct error *e)
         for (;;) {
                 struct carrel_piece p;
                 struct pollfd fd;
-                int got;
+                int got = 0;
 
                 if (give_input(r, e) < 0)
                         return -1;
-                while ((got = client_exec_read(r->x, 0, &p, e)) > 0)
+                while (!r->is_left && (got = client_exec_read(r->x, 0, &p, e)) > 0)
                         if (take_piece(r, &p, e) < 0)
                                 return -1;
+                if (r->is_left)
+                        return 0;
                 if (got < 0 || carrel_exec_end(r->x))
                         return got;
                 fd = (struct pollfd){ carrel_exec_fd(r->x), carrel_exec_events(r->x), 0 };
@@ -115,7 +119,9 @@ make_result(struct running *r, struct carrel_result **ret, struct error *e)
 
         if (!result)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the result");
-        result->end = *carrel_exec_end(r->x);
+        result->is_running = r->is_left;
+        result->port = carrel_exec_port(r->x);
+        result->end = r->is_left ? (struct carrel_end){ .outcome = "", .exit_code = -1 } : *carrel_exec_end(r->x);
         result->exec = carrel_exec_number(r->x);
         result->out = arena_copy(answer_arena(result), r->kept[0].len > 0 ? r->kept[0].bytes : "", r->kept[0].len);
         result->err = arena_copy(answer_arena(result), r->kept[1].len > 0 ? r->kept[1].bytes : "", r->kept[1].len);
@@ -168,7 +174,10 @@ carrel_run(struct carrel *c, const char *id, const struct carrel_command *comman
         result = run(&r, &inner);
         if (result == 0)
                 result = make_result(&r, ret, &inner);
-        carrel_exec_free(r.x);
+        if (result == 0 && r.is_left)
+                (void)carrel_exec_detach(r.x, NULL);   /* one that is not there any more needs no leave */
+        else
+                carrel_exec_free(r.x);
         if (result == 0)
                 add_denied(c, id, *ret);
         free(r.kept[0].bytes);

@@ -241,6 +241,8 @@ write_known(struct json_writer *w, uint16_t tag, const char *name, struct exec_v
                 write_uint(w, name, v->started.exec);
         else if (tag == FIELD_PID && v->is_started)
                 json_member_int(w, name, v->started.pid);
+        else if (tag == FIELD_PORT && v->port != 0)
+                write_uint(w, name, v->port);
         else if (tag == FIELD_STATE && (v->is_started || v->is_ended))
                 json_member_text(w, name, v->is_ended || strcmp(known, "ended") == 0 ? "ended" : "running");   /* the same call again, after its end */
         else

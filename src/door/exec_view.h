@@ -37,6 +37,7 @@ struct exec_view {
         unsigned char *reply;          /* a copy of the keeper's record, or NULL */
         size_t reply_len;
         int is_started, is_ended, has_output;
+        uint64_t port;                 /* that was waited for and listens; 0: none */
         struct channel_started started;
         struct channel_end end;
         struct capture streams[2];

@@ -405,17 +405,36 @@ replied(struct keeper_call *c, const struct keeper_reply *r)
         }
 }
 
-/* A declared port listens: who waited for that is answered, and the command goes on. */
 static void
-port_opened(struct keeper_call *c, const struct record *fields)
+tell_port(struct session *s, const char *event)
+{
+        struct json_writer w;
+
+        json_init(&w, false);
+        json_open_map(&w);
+        json_member_int(&w, "exec", s->view.started.exec);
+        if (s->view.port != 0)
+                json_member_int(&w, "port", (int64_t)s->view.port);
+        json_close_map(&w);
+        if (!w.is_broken)
+                (void)exchange_event(s->x, event, NULL, w.text, w.len);
+        json_fini(&w);
+}
+
+/* A declared port listens, or the time to wait for one is over: who waited for that is answered, and the command goes on. */
+static void
+port_told(struct keeper_call *c, const struct record *fields)
 {
         struct session *s = (struct session *)(void *)c;
 
-        if (strcmp(record_get_text(fields, FIELD_EVENT, ""), "port-open") != 0)
-                return;
+        s->view.port = record_get_uint(fields, FIELD_PORT, 0);
         s->stays = 1;
-        if (s->mode != MODE_EVENTS)
+        if (s->mode != MODE_EVENTS) {
                 answer_view(s, 200);
+                return;
+        }
+        begin_events(s);
+        tell_port(s, s->view.port != 0 ? "port" : "port-timeout");
 }
 
 /* -- asking ------------------------------------------------------------------------------------------------------------------------- */
@@ -496,7 +515,7 @@ rest_exec(struct exchange *x, const struct route *r)
         s->stays = record_get_bool(&call, FIELD_BACKGROUND, 0);
         s->mode = exchange_accepts(x, "text/event-stream") ? MODE_EVENTS : s->stays && !record_get_bool(&call, FIELD_WAIT_PORTS, 0) ? MODE_STARTED : MODE_WHOLE;
         if (record_get_bool(&call, FIELD_WAIT_PORTS, 0))
-                s->call.event = port_opened;
+                s->call.event = port_told;
         take_cap(s, &call);
         if (ask_with(x, r->operation, &w, &s->call, &e) < 0)
                 fail_session(s, &e);

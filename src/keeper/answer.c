@@ -113,6 +113,8 @@ answer_exec(struct record_writer *w, const struct sandbox *s, const struct wire_
         record_uint(w, FIELD_DROPPED, l->end.dropped_bytes + l->stdout_first + l->stderr_first);
         record_uint(w, FIELD_STDOUT_OFFSET, l->stdout_first);
         record_uint(w, FIELD_STDERR_OFFSET, l->stderr_first);
+        if (port_wait_found(s, l->exec) != 0)
+                record_uint(w, FIELD_PORT, port_wait_found(s, l->exec));
         if (s->box)
                 answer_denied_to(w, s->box, l->exec);
 }

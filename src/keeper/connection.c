@@ -135,7 +135,7 @@ take_cancel(struct connection *connection, const struct wire_message *m, const u
                 return;
         }
         watch_forget(connection->keeper, connection, &head->serial);
-        port_wait_forget(connection->keeper, connection, &head->serial);
+        port_wait_forget(connection, &head->serial);
         port_use_end(connection, &head->serial);
         for (struct call *c = connection->calls; c; c = c->next_of_connection)
                 if (c->serial == head->serial)
@@ -298,7 +298,7 @@ connection_free(struct connection *c)
         struct keeper *k = c->keeper;
 
         watch_forget(k, c, NULL);
-        port_wait_forget(k, c, NULL);
+        port_wait_forget(c, NULL);
         port_use_end(c, NULL);
         parts_forget(c);
         for (struct call *call = c->calls; call; call = call->next_of_connection) {

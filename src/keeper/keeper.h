@@ -103,6 +103,7 @@ struct call {
         char made[17];                 /* the sandbox that an earlier beginning of this call made */
         bool has_turn;                 /* to answer a part of a list (parts.c); */
         uint64_t cursor;               /* and the number of the last item that was answered */
+        bool has_waited;               /* for a port, long enough */
         unsigned ports_looked;         /* of an exec that waits for a port: how many were looked at before it was begun, */
         uint64_t ports_open;           /* and which of them listened, a bit each */
         struct caller caller;

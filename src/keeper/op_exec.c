@@ -4,7 +4,7 @@
  * Room: keeper (joining). Touches: fd.
  * Theory: the keeper introduces caller and box by a pair of sockets and is out of the way. The reply with the caller's end is sent at once: whether the
  * command started, what it says and how it ended come through the channel. With wait_ports the keeper looks meanwhile whether a declared
- * port answers, and says so in an event of the call's serial: {event: "port-open", exec, port}; whoever waits takes what comes first, that or the
+ * port answers (port_wait.c), and says so in an event of the call's serial: {event: "port-open", exec, port}, or "port-timeout"; whoever waits takes what comes first, that or the
  * channel's end. read_only is refused before anything else is looked at (A36-169).
  */
 #include <errno.h>
@@ -576,6 +576,11 @@ op_exec_get(struct call *c, struct error *e)
                 return state;
         if (still_runs(s, l) && box_need_listing(s->box, c) == CALL_WAITS)
                 return CALL_WAITS;
+        if (record_get_bool(&c->record, FIELD_WAIT_PORTS, 0) && still_runs(s, l) && !c->has_waited) {
+                state = s->row.ports.len > 0 ? port_wait_call(c, s, l->exec, e) : port_look_before(c, s, e);
+                if (state != CALL_DONE)
+                        return state;
+        }
         reply_exec(c, s, l, -1);
         return CALL_DONE;
 }

@@ -280,11 +280,28 @@ void answer_denied(struct record_writer *w, const struct wire_box_denied *denied
 void answer_denied_to(struct record_writer *w, const struct box *b, uint32_t exec);    /* to this exec: nothing where there was nothing */
 void answer_warnings(struct record_writer *w, const struct findings *f);
 
-/* A wait for a port to listen ends when its exec does (op_port.c). */
-/* Before the exec: looks which ports listen already. CALL_WAITS: the call begins anew after each; CALL_DONE: all were looked at. */
+/* -- waiting for a declared port to listen (port_wait.c): it ends when its exec does ----------------------------------------- */
+
+/*
+ * Before the exec: looks which ports listen already. CALL_WAITS: the call begins anew after each; CALL_DONE: all were looked at. Errors:
+ * ERROR_INVALID_ARGUMENT (the sandbox declares none), ERROR_NO_MEMORY.
+ */
 enum call_state port_look_before(struct call *c, struct sandbox *s, struct error *e);
+
+/* Whoever began the exec is told by an event of the call's serial: "port-open" with the port, or "port-timeout" after FIELD_WAIT_PORTS_MS. */
 void port_wait_begin(struct call *c, struct sandbox *s, uint32_t exec);
-void port_wait_forget(struct keeper *k, const struct connection *connection, const uint32_t *serial);
+
+/*
+ * The call begins anew when a port listens, the exec ends or FIELD_WAIT_PORTS_MS are over (CALL_WAITS; then c->has_waited is set). CALL_DONE: one listens. Errors:
+ * ERROR_NO_MEMORY.
+ */
+enum call_state port_wait_call(struct call *c, struct sandbox *s, uint32_t exec, struct error *e);
+
+/* The port that was waited for and listens, while the exec runs; else 0. */
+uint16_t port_wait_found(const struct sandbox *s, uint32_t exec);
+
+/* The connection goes, or cancels the call of this serial (NULL: all of them). */
+void port_wait_forget(const struct connection *connection, const uint32_t *serial);
 void port_wait_exec_ended(struct sandbox *s, uint32_t exec);
 void port_wait_sandbox_gone(struct sandbox *s);
 

@@ -95,6 +95,21 @@ async function execs(t) {
                 assert.equal(await client.endTask(id, 'job'), true);
                 assert.equal((await client.output(id, exec, { wait: true })).outcome, 'killed');
         }));
+        await t.test('wait_ports: the port that listens, in time or not, now or later, and as an event', () => fresh({ ports: [8000] }, async id => {
+                const serve = "import os,socket,time\nwhile not os.path.exists('/tmp/go'): time.sleep(0.01)\n" +
+                        "s=socket.socket(); s.bind(('127.0.0.1', 8000)); s.listen(); time.sleep(1000)";
+                const early = await client.exec(id, { argv: ['python3', '-c', serve], background: true, wait_ports: true, wait_ports_ms: 1 });
+                assert.equal(early.port, undefined);
+                await client.exec(id, { command: 'touch /tmp/go' });
+                assert.equal((await client.execGet(id, early.exec, { wait_ports: true })).port, 8000);
+                await client.kill(id, early.exec);
+                await client.output(id, early.exec, { wait: true });
+                for await (const e of client.stream(id, { argv: ['python3', '-c', serve], background: true, wait_ports: true }))
+                        if (e.event === 'port') {
+                                assert.equal(e.port, 8000);
+                                break;
+                        }
+        }));
         await t.test('an abandoned request kills a foreground exec', () => fresh({}, async id => {
                 const c = new AbortController();
                 const end = client.exec(id, { argv: ['sleep', '60'] }, { signal: c.signal });

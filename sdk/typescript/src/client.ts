@@ -67,8 +67,10 @@ export interface ExecRequest {
         output_bytes?: number;
         lossless?: boolean;
         kill_rest?: boolean;
-        /** Answer as soon as a declared port listens. */
+        /** Answer as soon as a declared port listens (`port` says which), the command ends, or wait_ports_ms is over. The command goes on. */
         wait_ports?: boolean;
+        /** The longest time to wait for a port. Default: until the command ends. */
+        wait_ports_ms?: number;
         task?: string;
         key?: string;
 }
@@ -98,11 +100,15 @@ export interface Exec {
         /** What it asked of the network and was refused, where there was any: the first eight, and how many more. */
         denied?: { reason: string; host: string; port?: number; address?: string; said?: string; count: number; message: string }[];
         denied_more?: number;
+        /** The declared port that was waited for and listens. */
+        port?: number;
 }
 
-/** What a running exec says, in order; `end` is the last. */
+/** What a running exec says, in order; `end` is the last. With wait_ports, `port` or `port-timeout` comes once. */
 export type ExecEvent =
         | { event: 'started'; exec: number; pid?: number }
+        | { event: 'port'; exec: number; port: number }
+        | { event: 'port-timeout'; exec: number }
         | { event: 'stdout' | 'stderr'; offset: number; data: Buffer }
         | { event: 'end'; result: Exec };
 
@@ -279,8 +285,10 @@ export class CarrelClient {
         }
 
         /** One exec as it stands; null where there is none of this number. */
-        execGet(id: string, exec: number): Promise<Exec | null> {
-                return or_null(404, this.transport.json({ method: 'GET', path: `${sandbox(id)}/execs/${exec}` }));
+        /** With wait_ports: as soon as a declared port listens, the exec ends, or wait_ports_ms is over. */
+        execGet(id: string, exec: number, options: { wait_ports?: boolean; wait_ports_ms?: number } & WithSignal = {}): Promise<Exec | null> {
+                const { signal, ...query } = options;
+                return or_null(404, this.transport.json({ method: 'GET', path: `${sandbox(id)}/execs/${exec}`, query, signal }));
         }
 
         /** Its output: the newest keep_bytes (1 MiB; at most 8 MiB) of each stream; with wait, after its end. With encoding base64 every byte is as it was. */
@@ -389,6 +397,10 @@ async function* exec_events(events: AsyncGenerator<{ event: string; data: any },
         for await (const { event, data } of events) {
                 if (event === 'started')
                         yield { event, exec: data.exec, pid: data.pid };
+                else if (event === 'port')
+                        yield { event, exec: data.exec, port: data.port };
+                else if (event === 'port-timeout')
+                        yield { event, exec: data.exec };
                 else if (event === 'stdout' || event === 'stderr')
                         yield { event, offset: data.offset, data: Buffer.from(data.data, 'base64') };
                 else if (event === 'end')
