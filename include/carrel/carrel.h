@@ -174,7 +174,7 @@ struct carrel_command {
         const char *line;                              /* or, in their place, a line for the sandbox's shell, at most 128 KiB */
         const char *cwd;                               /* inside; NULL: that of the sandbox */
         const char *const *env;  size_t env_count;     /* NAME=value, for this command */
-        uint64_t timeout_ms;                           /* until its whole tree is killed; 0: as the manifest says */
+        uint64_t timeout_ms;                           /* until its whole tree is killed; above what the manifest or the host sets it is refused; 0: as they set it */
         uint64_t cpu_ms;                               /* the most CPU time it may use; 0: as the manifest says */
         uint64_t keep_bytes;                           /* output kept for each stream, 4 KiB to 64 MiB; 0: as the daemon has it */
         uint64_t output_bytes;                         /* output beyond this is dropped and counted; 0: as the manifest says */
@@ -218,6 +218,12 @@ int carrel_exec(struct carrel *c, const char *id, const struct carrel_command *c
 /* Meets an exec again, running or ended, by its number; its output comes from these offsets on. Errors: sandbox_not_found, exec_not_found. */
 int carrel_attach(struct carrel *c, const char *id, uint32_t exec, uint64_t stdout_offset, uint64_t stderr_offset, int is_lossless,
                   struct carrel_exec **ret, struct carrel_error *e);
+
+/*
+ * The limit on its time, milliseconds, and who set it: "call", "manifest" (limits.timeout_ms) or "host" (limits_max.timeout_ms of the host file). 0 and NULL
+ * where there is none, and where it is not known: after carrel_attach(). `ret_by` may be NULL; its text is static.
+ */
+uint64_t carrel_exec_timeout(const struct carrel_exec *x, const char **ret_by);
 
 /* Its number within the sandbox; its process id inside, 0 until CARREL_STARTED was read. */
 uint32_t carrel_exec_number(const struct carrel_exec *x);
@@ -273,6 +279,8 @@ struct carrel_result {
         uint64_t denied_more;                  /* so many are not among them */
         int is_running;                        /* it goes on: waits_ports was set, and `port` listens or (0) the time to wait is over. `end` says nothing yet */
         unsigned port;
+        uint64_t timeout_ms;                   /* the limit on its time, and who set it: as carrel_exec_timeout() */
+        const char *timeout_by;
 };
 
 /*

@@ -60,6 +60,7 @@ write_enum(struct json_writer *w, const struct api_field *f)
                 { FIELD_OUTCOME, { "exited", "signaled", "timed_out", "oom_killed", "cpu_limit", "killed", "policy_killed", "lost" } },
                 { FIELD_KIND, { "file", "directory", "link", "fifo", "socket", "device" } },
                 { FIELD_SCOPE, { "all", "read" } },
+                { FIELD_TIMEOUT_BY, { "call", "manifest", "host" } },
         };
 
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

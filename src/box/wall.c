@@ -84,39 +84,6 @@ wall_init(struct box *b)
         b->wall.data = b;
 }
 
-static void say_news(struct box *b);
-
-/* Without a wall there is no gate: pid 1 tells. */
-static int
-hear_denied(struct box *b, const struct wire_message *m, const void *body)
-{
-        struct wire_wall_denied d;
-
-        if (m->len != sizeof d || b->wall.socket_count > 0)
-                return -EPROTO;
-        memcpy(&d, body, sizeof d);
-        if (!hold_denied(&b->wall, &d))
-                return -EPROTO;
-        say_news(b);
-        return 0;
-}
-
-int
-wall_hear(struct box *b, struct wire_message *m, const void *body)
-{
-        struct wire_wall_listened answer;
-
-        if (m->kind == WIRE_WALL)
-                return hold_take(&b->wall, m, body);
-        if (m->kind == WIRE_WALL_DENIED)
-                return hear_denied(b, m, body);
-        if (m->len != sizeof answer)
-                return -EPROTO;
-        memcpy(&answer, body, sizeof answer);
-        hold_listened(&b->wall, m, &answer);
-        return 0;
-}
-
 /* -- what was refused ------------------------------------------------------------------------------------------- */
 
 static void
@@ -151,6 +118,44 @@ wall_say_denials(struct keeper *k)
         }
 }
 
+static void
+say_to_all(struct box *b)
+{
+        for (struct keeper *k = b->keepers; k; k = k->next)
+                wall_say_denials(k);
+}
+
+/* Without a wall there is no gate: pid 1 tells. */
+static int
+hear_denied(struct box *b, const struct wire_message *m, const void *body)
+{
+        struct wire_wall_denied d;
+
+        if (m->len != sizeof d || b->wall.socket_count > 0)
+                return -EPROTO;
+        memcpy(&d, body, sizeof d);
+        if (!hold_denied(&b->wall, &d))
+                return -EPROTO;
+        say_to_all(b);
+        return 0;
+}
+
+int
+wall_hear(struct box *b, struct wire_message *m, const void *body)
+{
+        struct wire_wall_listened answer;
+
+        if (m->kind == WIRE_WALL)
+                return hold_take(&b->wall, m, body);
+        if (m->kind == WIRE_WALL_DENIED)
+                return hear_denied(b, m, body);
+        if (m->len != sizeof answer)
+                return -EPROTO;
+        memcpy(&answer, body, sizeof answer);
+        hold_listened(&b->wall, m, &answer);
+        return 0;
+}
+
 /* -- the link --------------------------------------------------------------------------------------------------- */
 
 static uint32_t
@@ -164,8 +169,7 @@ hear(struct box *b)
 {
         int result = hold_hear(&b->wall);
 
-        for (struct keeper *k = b->keepers; k; k = k->next)
-                wall_say_denials(k);
+        say_to_all(b);
         if (result < 0)
                 loop_watch_forget(&b->link);           /* it is closed: connections wait in their queues for the next gate */
         else

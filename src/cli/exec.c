@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/ask.h"
+#include "cli/back.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/live.h"
@@ -168,6 +169,19 @@ start_and_leave(struct executing *x)
 /* -- as one JSON object ---------------------------------------------------------------------------------------- */
 
 static void
+json_timed_out(struct json_writer *w, const struct carrel_result *r)
+{
+        struct time_limit limit = live_time_limit(r->timeout_ms, r->timeout_by);
+        struct error e;
+
+        if (strcmp(r->end.outcome, "timed_out") != 0)
+                return;
+        time_limit_passed(&limit, &e);
+        json_key(w, "error");
+        json_error(w, &e);
+}
+
+static void
 json_result(struct json_writer *w, const struct carrel_result *r)
 {
         struct { const char *name; uint64_t value; } numbers[] = {
@@ -196,6 +210,7 @@ json_result(struct json_writer *w, const struct carrel_result *r)
         json_key(w, "stderr");
         json_bytes(w, r->err, r->err_len);
         json_member_bool(w, "truncated", r->out_lost + r->err_lost > 0);
+        json_timed_out(w, r);
         if (r->denied.count > 0)
                 json_denials(w, "denied", &r->denied);
         if (r->denied_more > 0)
@@ -312,23 +327,28 @@ run_live(struct executing *x)
         }
         result = live_follow(&o, &e);
         if (result == LIVE_ENDED) {
-                live_print_end(carrel_exec_end(o.x));
+                live_print_end(o.x);
                 print_denied(x, &o);
                 status = carrel_exec_end(o.x)->exit_status;
         }
         if (result == LIVE_PORT) {
                 status = print_wait(x, carrel_exec_number(o.x), carrel_exec_port(o.x));
                 if (carrel_exec_detach(o.x, &e) < 0)
-                        return ask_failed(&x->ask, NULL, &e);
+                        status = ask_failed(&x->ask, NULL, &e);
+                carrel_events_free(o.events);
                 return status;
         }
+        if (result == LIVE_READER_GONE)
+                status = STATUS_READER_GONE;
+        else if (result == LIVE_UNWRITTEN)
+                status = 125;
+        else if (result == LIVE_FAILED)
+                status = ask_failed(&x->ask, NULL, &e);
+        if (x->has_terminal)
+                print_back(o.id, result != LIVE_ENDED || strcmp(carrel_exec_end(o.x)->outcome, "exited") != 0);
         carrel_exec_free(o.x);
         carrel_events_free(o.events);
-        if (result == LIVE_READER_GONE)
-                return STATUS_READER_GONE;
-        if (result == LIVE_UNWRITTEN)
-                return 125;
-        return result == LIVE_FAILED ? ask_failed(&x->ask, NULL, &e) : status;
+        return status;
 }
 
 int

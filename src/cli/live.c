@@ -293,13 +293,35 @@ live_follow(const struct live_options *o, struct carrel_error *e)
         return result;
 }
 
-void
-live_print_end(const struct carrel_end *end)
+struct time_limit
+live_time_limit(uint64_t ms, const char *by)
 {
+        return (struct time_limit){ ms, time_limit_find(by) };
+}
+
+static void
+print_timed_out(const struct carrel_exec *x)
+{
+        const char *by;
+        uint64_t ms = carrel_exec_timeout(x, &by);
+        struct time_limit limit = live_time_limit(ms, by);
+        struct error e;
+
+        time_limit_passed(&limit, &e);
+        print_error(stderr, "carrel", &e);
+}
+
+void
+live_print_end(const struct carrel_exec *x)
+{
+        const struct carrel_end *end = carrel_exec_end(x);
+
         if (end->dropped_bytes > 0)
                 (void)fprintf(stderr, "carrel: %llu bytes of output were dropped: they were past a limit on output, nobody read them, or the daemon's disk is full\n",
                               (unsigned long long)end->dropped_bytes);
-        for (int word = OUTCOME_TIMED_OUT; word < OUTCOME_MAX; word++) {
+        if (strcmp(end->outcome, outcome_name(OUTCOME_TIMED_OUT)) == 0)
+                print_timed_out(x);
+        for (int word = OUTCOME_TIMED_OUT + 1; word < OUTCOME_MAX; word++) {
                 enum error_code code = outcome_error((enum outcome_word)word);
                 struct error e;
 

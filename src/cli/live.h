@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "carrel/carrel.h"
+#include "event/time_limit.h"
 
 struct live_options {
         struct carrel *c;
@@ -35,7 +36,10 @@ int live_begin(struct carrel_error *e);
 /* Standard output and standard error get what comes, until the end. */
 enum live_result live_follow(const struct live_options *o, struct carrel_error *e);
 
-/* An ending that is not the command's own, and what was dropped, in words on standard error. */
-void live_print_end(const struct carrel_end *end);
+/* An ending that is not the command's own, and what was dropped, in words on standard error. `x` says which limit on its time it had. */
+void live_print_end(const struct carrel_exec *x);
+
+/* The limit on its time, as far as it is known. */
+struct time_limit live_time_limit(uint64_t ms, const char *by);
 
 #endif

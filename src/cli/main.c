@@ -33,8 +33,8 @@ static const struct command commands[] = {
           "[-f FILE] [-w DIR] [--host FILE] [-e NAME=VALUE] [-t] [--timeout T] [--json] [--raw] [--] COMMAND [ARGUMENTS]",
           FIND_OPTIONS
           "  -e NAME=VALUE   one more variable for the command (any number of times)\n"
-          "  -t              a terminal inside, shown on this one\n"
-          "  --timeout T     end it earlier than the manifest would: 1500ms, 30s, 5m, 2h\n"
+          "  -t              a terminal inside, shown on this one; it has no time limit unless one was written\n"
+          "  --timeout T     time limit: 1500ms, 30s, 5m, 2h (default: limits.timeout_ms of the manifest, else 10m); at most limits.timeout_ms\n"
           "  --json          one JSON object with output, ending and warnings\n"
           "  --raw           control bytes go to a terminal as they are (otherwise they are shown as ^X)\n",
           "carrel run -w examples/data-report/workspace -- python3 agent.py", cmd_run },
@@ -149,7 +149,7 @@ static const struct command commands[] = {
           "  -d              leave it in the background, and print the number of the exec\n"
           "  --cwd DIR       the directory inside where it starts\n"
           "  -e NAME=VALUE   one more variable for the command (any number of times)\n"
-          "  --timeout T     when its process tree is killed: 1500ms, 30s, 5m, 2h\n"
+          "  --timeout T     time limit: 1500ms, 30s, 5m, 2h (default: limits.timeout_ms of the manifest, else none); at most limits.timeout_ms\n"
           "  --no-input      its standard input is empty; without this it is ours\n"
           "  --kill-rest     when it ends, kill what it left running\n"
           "  --wait-ports    return when one of the sandbox's declared ports begins to listen; the command goes on\n"

@@ -78,7 +78,7 @@ show(const struct showing *s, const struct carrel_exec_info *info)
                 return ask_failed(&s->ask, NULL, &e);
         result = live_follow(&o, &e);
         if (result == LIVE_ENDED && s->is_followed) {
-                live_print_end(carrel_exec_end(o.x));
+                live_print_end(o.x);
                 status = carrel_exec_end(o.x)->exit_status;
         }
         (void)carrel_exec_detach(o.x, NULL);   /* a watcher who leaves ends nothing */

@@ -245,12 +245,11 @@ run_way_init(struct run_way *w, struct error *e)
         return prepare_host_init(&w->host, e);
 }
 
-uint64_t
-prepare_timeout(const struct run_way *w, const struct prepare_options *o)
+static int
+choose_time(const struct prepare_options *o, struct run_way *w, struct error *e)
 {
-        uint64_t most = w->p.spec->limits.timeout_ms;
-
-        return o->timeout_ms > 0 && o->timeout_ms < most ? o->timeout_ms : most;
+        return time_allowed_choose(&w->verdict.allowed->limits, o->timeout_ms > 0 ? o->timeout_ms : SPEC_UNSET,
+                                   o->wants_terminal ? SPEC_UNSET : TIME_ALLOWED_RUN_MS, &w->limit, e);
 }
 
 int
@@ -271,12 +270,14 @@ prepare(const struct prepare_options *options, struct run_way *ret, struct error
                 return -1;
         if (ret->verdict.allowed->is_read_only)
                 return fail_at(e, ERROR_READ_ONLY, "read_only", NULL, "%s says read_only: true, so no command may run", ret->file_name);
+        if (choose_time(options, ret, e) < 0)
+                return -1;
         request.keeping = keeping(&ret->p.arena);
         request.reads = ret->reads.paths;
         request.read_count = ret->reads.count;
         if (prepare_take(&ret->host, &request, ret->verdict.allowed, &ret->p, e) < 0)
                 return -1;
-        request.timeout_ms = prepare_timeout(ret, options);
+        request.timeout_ms = ret->limit.ms == SPEC_UNSET ? 0 : ret->limit.ms;
         return prepare_plan(&ret->host, &request, &ret->p, e);
 }
 

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "prepare/prepare.h"
 #include "prepare/verdict.h"
+#include "sandbox/time_allowed.h"
 
 enum { PREPARE_EXTRA_MAX = 256 };
 
@@ -31,6 +32,7 @@ struct run_way {
         struct ref_reads reads;                /* every file that was read to judge */
         struct verdict verdict;
         const char *file_name;                 /* for messages */
+        struct time_limit limit;               /* on the command's time; after prepare() */
         uint32_t layers_off;                   /* 0 in the shipped program */
         char id[17];
 };
@@ -43,9 +45,6 @@ int prepare_options_read(int argc, char **argv, struct prepare_options *ret, str
  * `w` is zeroed; once in a process. Errors: as host_facts_read().
  */
 int run_way_init(struct run_way *w, struct error *e);
-
-/* How long the command may take: the smaller of what the manifest says and what the caller asks. Milliseconds; after prepare(). */
-uint64_t prepare_timeout(const struct run_way *w, const struct prepare_options *o);
 
 /*
  * Walks the whole way from there. `ret` is ended with run_way_fini(), also after a failure. Everything that was said about the manifest is in

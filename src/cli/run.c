@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "backend/ns/maker.h"
+#include "cli/back.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/host_tool.h"
@@ -33,6 +34,7 @@ static int
 make_environment(struct run_way *w, const struct prepare_options *o, struct environment *ret, struct error *e)
 {
         struct prepare_command command = { .has_terminal = o->wants_terminal, .env = o->extra, .env_count = o->extra_count, .host = environ,
+                                           .program = o->command[0],
                                            .keeps_all = (w->layers_off & LAYER_ENV) != 0 };
         struct secret_values *secrets;
         int result;
@@ -156,7 +158,10 @@ print_json(const struct run_way *w, const struct run_result *r)
         if (code != ERROR_NONE && !(r->outcome.word == OUTCOME_POLICY_KILLED && r->kept_count > 0)) {
                 struct error e;
 
-                (void)fail(&e, code, "the command ended as %s", outcome_name(r->outcome.word));
+                if (r->outcome.word == OUTCOME_TIMED_OUT)
+                        time_limit_passed(&w->limit, &e);
+                else
+                        (void)fail(&e, code, "the command ended as %s", outcome_name(r->outcome.word));
                 json_key(&out, "error");
                 json_error(&out, &e);
         }
@@ -167,10 +172,9 @@ print_json(const struct run_way *w, const struct run_result *r)
 
 /* Endings that are not the command's own are told on standard error, with what to do. */
 static void
-print_ending(const struct run_way *w, const struct prepare_options *o, const struct run_result *r)
+print_ending(const struct run_way *w, const struct run_result *r)
 {
         static const char *const sentences[OUTCOME_MAX] = {
-                [OUTCOME_TIMED_OUT] = "the command ran into limits.timeout_ms; its whole process tree was killed",
                 [OUTCOME_OOM_KILLED] = "the command ran into limits.memory_mb and was killed",
                 [OUTCOME_CPU_LIMIT] = "the command ran into limits.cpu_ms; its whole process tree was killed",
                 [OUTCOME_KILLED] = "the command was killed",
@@ -178,8 +182,7 @@ print_ending(const struct run_way *w, const struct prepare_options *o, const str
                 [OUTCOME_LOST] = "the end of the command was not seen",
         };
         bool is_strict = r->outcome.word == OUTCOME_POLICY_KILLED && r->kept_count > 0;
-        bool is_of_the_call = r->outcome.word == OUTCOME_TIMED_OUT && prepare_timeout(w, o) < w->p.spec->limits.timeout_ms;
-        const char *sentence = is_of_the_call ? "the command ran into --timeout; its whole process tree was killed" : sentences[r->outcome.word];
+        const char *sentence = sentences[r->outcome.word];
         struct error e;
 
         wall_print(r);
@@ -189,6 +192,10 @@ print_ending(const struct run_way *w, const struct prepare_options *o, const str
                               (unsigned long long)r->outcome.dropped_bytes);
         if (is_strict)
                 sentence = "the command made a name that programs of the host act on; its whole process tree was killed";
+        if (r->outcome.word == OUTCOME_TIMED_OUT) {
+                time_limit_passed(&w->limit, &e);
+                print_error(stderr, "carrel", &e);
+        }
         if (!sentence)
                 return;
         if (is_strict || outcome_error(r->outcome.word) == ERROR_NONE) {
@@ -196,9 +203,7 @@ print_ending(const struct run_way *w, const struct prepare_options *o, const str
                 return;
         }
         (void)fail(&e, outcome_error(r->outcome.word), "%s", sentence);
-        if (is_of_the_call)
-                error_hint(&e, "Give it more with --timeout, or make the command shorter.");
-        print_error(stderr, is_of_the_call ? "carrel" : w->file_name, &e);
+        print_error(stderr, w->file_name, &e);
 }
 
 static int
@@ -216,7 +221,7 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
                 .refused = isatty(STDERR_FILENO) && !o->wants_terminal && !o->is_json ? wall_print_first : NULL,
         };
 
-        options.timeout_ms = prepare_timeout(w, o);
+        options.timeout_ms = w->limit.ms;
         if (make_environment(w, o, &env, e) < 0 ||
             wall_options(&w->p.arena, w->p.spec, w->p.rules, w->id, &options.wall, e) < 0)
                 return -1;
@@ -296,10 +301,12 @@ cmd_run(int argc, char **argv)
                 if (o.is_json)
                         print_json(&w, &result);
                 else
-                        print_ending(&w, &o, &result);
+                        print_ending(&w, &result);
                 status = outcome_status(&result.outcome);
                 if (result.out_error != 0 && print_unwritten(result.out_error) != 0 && (status == 0 || status == 128 + SIGPIPE))
                         status = 125;          /* of itself the command ended well, but not all that it said has arrived */
+                if (o.wants_terminal && !o.is_json)
+                        print_back(NULL, result.outcome.word != OUTCOME_EXITED);
                 run_result_fini(&result);
         }
         run_way_fini(&w);

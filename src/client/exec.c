@@ -20,6 +20,7 @@
 #include "client/connection.h"
 #include "client/port.h"
 #include "clock/clock.h"
+#include "event/time_limit.h"
 #include "wire/channel.h"
 #include "wire/message.h"
 
@@ -31,6 +32,7 @@ struct carrel_exec {
         int pid;
         int is_heard, is_gone, has_end, is_own;        /* a frame came; nothing more can be sent; `end` is meant; this call began it */
         struct carrel_end end;
+        struct time_limit time;
         struct channel_reader reader;
         const unsigned char *at;  size_t left; /* of `in`, not yet read */
         uint64_t next[2];
@@ -124,12 +126,14 @@ static int
 take_exec(struct carrel *c, enum operation_code op, const char *name, struct carrel_exec **ret, struct error *e)
 {
         struct record r;
+        struct time_limit time;
         uint64_t number;
         int fd, has_ended;
 
         if (connection_call(c, op, &r, &fd, e) < 0)
                 return -1;
         number = record_get_uint(&r, FIELD_EXEC, 0);
+        time = (struct time_limit){ record_get_uint(&r, FIELD_TIMEOUT, 0), time_limit_find(record_get_text(&r, FIELD_TIMEOUT_BY, NULL)) };
         has_ended = strcmp(record_get_text(&r, FIELD_STATE, ""), "ended") == 0;
         if (number == 0 || number > UINT32_MAX) {
                 (void)close(fd);
@@ -138,6 +142,7 @@ take_exec(struct carrel *c, enum operation_code op, const char *name, struct car
         if (client_exec_take(fd, (uint32_t)number, name, ret, e) < 0)
                 return -1;
         (*ret)->is_own = op == OP_EXEC && !has_ended;
+        (*ret)->time = time;
         return 0;
 }
 
@@ -491,6 +496,14 @@ uint32_t
 carrel_exec_number(const struct carrel_exec *x)
 {
         return x->number;
+}
+
+uint64_t
+carrel_exec_timeout(const struct carrel_exec *x, const char **ret_by)
+{
+        if (ret_by)
+                *ret_by = time_limit_name(x->time.by);
+        return x->time.by == TIME_LIMIT_NONE ? 0 : x->time.ms;
 }
 
 int

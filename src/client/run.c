@@ -123,6 +123,7 @@ make_result(struct running *r, struct carrel_result **ret, struct error *e)
         result->port = carrel_exec_port(r->x);
         result->end = r->is_left ? (struct carrel_end){ .outcome = "", .exit_code = -1 } : *carrel_exec_end(r->x);
         result->exec = carrel_exec_number(r->x);
+        result->timeout_ms = carrel_exec_timeout(r->x, &result->timeout_by);
         result->out = arena_copy(answer_arena(result), r->kept[0].len > 0 ? r->kept[0].bytes : "", r->kept[0].len);
         result->err = arena_copy(answer_arena(result), r->kept[1].len > 0 ? r->kept[1].bytes : "", r->kept[1].len);
         result->out_len = r->kept[0].len;

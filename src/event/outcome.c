@@ -18,7 +18,7 @@ static const struct outcome_row rows[OUTCOME_MAX] = {
         [OUTCOME_SIGNALED] = { "signaled", ERROR_NONE, -1,
                 "a signal ended the command" },
         [OUTCOME_TIMED_OUT] = { "timed_out", ERROR_TIMEOUT, 124,
-                "it ran into limits.timeout_ms, or the call's own limit; its whole process tree was killed" },
+                "its time limit passed (--timeout, limits.timeout_ms, or that of its task); all its processes were killed" },
         [OUTCOME_OOM_KILLED] = { "oom_killed", ERROR_OOM, 137,
                 "it ran into limits.memory_mb" },
         [OUTCOME_CPU_LIMIT] = { "cpu_limit", ERROR_CPU_LIMIT, 137,

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "event/time_limit.h"
 #include "keeper/sandbox.h"
 #include "wire/message.h"
 
@@ -24,6 +25,7 @@ struct exec_request {
         bool ends_input;
         uint16_t rows, columns;
         uint64_t cpu_seconds;
+        struct time_limit time;        /* what box.timeout_ms is, and who set it */
 };
 
 /* Sends it to the running box of `s`. Gives the caller's end of its channel. Errors: those of its environment, ERROR_INVALID_ARGUMENT, ERROR_BACKEND_FAILED. */

@@ -24,10 +24,11 @@
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
 #include "keeper/secret.h"
+#include "sandbox/time_allowed.h"
 #include "text/tree.h"
 #include "wire/channel.h"
 
-enum { ARGV_MAX = 4096, SCRATCH_MAX = 4 << 20, SCRATCH_FIRST = 16 * 1024 };
+enum { ARGV_MAX = 4096, SCRATCH_MAX = 4 << 20, SCRATCH_FIRST = 16 * 1024, SHOWN_ID = 8 };
 
 /* One call is served at a time: what most of them need is here, and asked of nobody. Zeroed again after each, for it may have held secrets. */
 static _Alignas(16) unsigned char scratch_bytes[SCRATCH_FIRST];
@@ -101,12 +102,14 @@ static int
 make_environment(const struct sandbox *s, const struct exec_request *r, struct arena *scratch, struct environment *ret, struct error *e)
 {
         const char **items = arena_array(scratch, const char *, count_env(s->row.env) + 1);
-        struct prepare_command command = { .cwd = r->cwd, .has_terminal = (r->flags & WIRE_EXEC_TTY) != 0, .env = r->env, .env_count = r->env_count,
+        const char *id = arena_copy(scratch, s->id, SHOWN_ID);
+        struct prepare_command command = { .cwd = r->cwd, .has_terminal = (r->flags & WIRE_EXEC_TTY) != 0, .program = r->argv[0], .env = r->env, .env_count = r->env_count,
                                            .host = s->keeper->environment,
                                            .secrets = r->secrets, .actor = secret_actor(s), .is_own = (r->flags & WIRE_EXEC_BUILTIN) != 0 };
 
-        if (!items)
+        if (!items || !id)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the environment");
+        command.name = s->row.name ? s->row.name : id;
         command.sandbox_env = items;
         command.sandbox_env_count = split_env(s->row.env, items, count_env(s->row.env));
         return prepare_environment(scratch, s->prepared, &command, ret, e);
@@ -193,15 +196,6 @@ exec_send(struct sandbox *s, struct exec_request *r, int *ret_channel, struct er
 
 /* -- exec.start ------------------------------------------------------------------------------------------------------------------ */
 
-/* How long one command may run: a background one, and one whose port is waited for, has a limit only where somebody wrote one. */
-static uint64_t
-manifest_timeout(const struct sandbox *s, bool stays)
-{
-        const struct spec_limits *limits = &s->prepared->spec->limits;
-
-        return stays && !limits->is_timeout_given ? limits->timeout_max_ms : limits->timeout_ms;
-}
-
 /* All of them or none: a command that lost its last words is another command. */
 static int
 read_words(const struct record *r, struct exec_request *ret, const char **argv, const char **env, struct error *e)
@@ -266,13 +260,19 @@ choose_task(const struct sandbox *s, const struct record *r, struct exec_request
         return 0;
 }
 
+/* A living sandbox has an end of its own and callers who can end a command: without a limit that somebody wrote there is none. */
+static int
+choose_time(const struct sandbox *s, const struct record *r, struct time_limit *ret, struct error *e)
+{
+        return time_allowed_choose(&s->prepared->spec->limits, record_get_uint(r, FIELD_TIMEOUT, SPEC_UNSET), SPEC_UNSET, ret, e);
+}
+
 static void
 choose_limits(const struct sandbox *s, const struct record *r, struct exec_request *q)
 {
         const struct spec *spec = s->prepared->spec;
-        bool stays = (q->box.flags & BOX_EXEC_BACKGROUND) != 0 || record_get_bool(r, FIELD_WAIT_PORTS, 0);
 
-        q->box.timeout_ms = least(manifest_timeout(s, stays), record_get_uint(r, FIELD_TIMEOUT, BOX_NO_LIMIT));
+        q->box.timeout_ms = q->time.ms;
         q->box.cpu_ms = least(spec->limits.cpu_ms, record_get_uint(r, FIELD_CPU, BOX_NO_LIMIT));
         q->box.output_bytes = least(spec->limits.output_bytes, record_get_uint(r, FIELD_OUTPUT_BYTES, BOX_NO_LIMIT));
         q->box.keep_bytes = record_get_uint(r, FIELD_KEEP_BYTES, 0);
@@ -322,19 +322,24 @@ request_of(const struct sandbox *s, const struct record *r, struct exec_request 
         if (read_words(r, q, argv, env, e) < 0)
                 return -1;
         choose_flags(r, q);
-        if (choose_directory(s, r, q, e) < 0 || choose_command(s, r, q, argv, e) < 0 || choose_task(s, r, q, e) < 0)
+        if (choose_directory(s, r, q, e) < 0 || choose_command(s, r, q, argv, e) < 0 || choose_task(s, r, q, e) < 0 || choose_time(s, r, &q->time, e) < 0)
                 return -1;
         choose_limits(s, r, q);
         return 0;
 }
 
+/* `time`: the limit on this exec's time, where it is known; or NULL. */
 static void
-reply_exec(struct call *c, const struct sandbox *s, const struct wire_box_listed *l, int take_channel)
+reply_exec(struct call *c, const struct sandbox *s, const struct wire_box_listed *l, const struct time_limit *time, int take_channel)
 {
         struct record_writer w = reply_begin(c);
 
         if (l)
                 answer_exec(&w, s, l);
+        if (time && time->by != TIME_LIMIT_NONE) {
+                record_uint(&w, FIELD_TIMEOUT, time->ms);
+                record_text(&w, FIELD_TIMEOUT_BY, time_limit_name(time->by));
+        }
         reply_send(c, &w, 0, take_channel);
 }
 
@@ -422,6 +427,8 @@ join(struct call *c, struct sandbox *s, const struct wire_box_listed *l, bool is
 {
         struct wire_box_attach ask = { .exec = l->exec, .flags = BOX_EXEC_REPEAT | (record_get_bool(&c->record, FIELD_LOSSLESS, 0) ? BOX_EXEC_LOSSLESS : 0u) };
         struct record_entry input;
+        struct time_limit time;
+        struct error ignored;
         int channel = -1;
 
         /* What stands in the call itself was given when it was made first. */
@@ -431,7 +438,7 @@ join(struct call *c, struct sandbox *s, const struct wire_box_listed *l, bool is
                 return CALL_FAILED;
         if (attach(s, &ask, &channel, e) < 0)
                 return sandbox_is_settling(s) ? sandbox_need_box(s, c, e) : CALL_FAILED;
-        reply_exec(c, s, l, channel);
+        reply_exec(c, s, l, choose_time(s, &c->record, &time, &ignored) == 0 ? &time : NULL, channel);
         say_handed(c, s->box, l->exec);
         if (record_get_bool(&c->record, FIELD_WAIT_PORTS, 0) && (l->state == BOX_EXEC_STARTING || l->state == BOX_EXEC_RUNNING))
                 port_wait_begin(c, s, l->exec);
@@ -476,7 +483,7 @@ start(struct call *c, struct sandbox *s, struct error *e)
                 return sandbox_is_settling(s) ? sandbox_need_box(s, c, e) : CALL_FAILED;
         secret_tell(c, s, q.box.exec);
         exec_note_key(c, s);
-        reply_exec(c, s, box_find_exec(s->box, q.box.exec), channel);
+        reply_exec(c, s, box_find_exec(s->box, q.box.exec), &q.time, channel);
         say_handed(c, s->box, q.box.exec);
         if (record_get_bool(&c->record, FIELD_WAIT_PORTS, 0))
                 port_wait_begin(c, s, q.box.exec);
@@ -581,7 +588,7 @@ op_exec_get(struct call *c, struct error *e)
                 if (state != CALL_DONE)
                         return state;
         }
-        reply_exec(c, s, l, -1);
+        reply_exec(c, s, l, NULL, -1);
         return CALL_DONE;
 }
 
@@ -603,7 +610,7 @@ op_exec_attach(struct call *c, struct error *e)
         ask.exec = l->exec;
         if (attach(s, &ask, &channel, e) < 0)
                 return CALL_FAILED;
-        reply_exec(c, s, l, channel);
+        reply_exec(c, s, l, NULL, channel);
         return CALL_DONE;
 }
 
@@ -623,7 +630,7 @@ op_exec_signal(struct call *c, struct error *e)
         if (box_send(s->box, WIRE_BOX_SIGNAL, &ask, sizeof ask) < 0)
                 return box_no_answer(s, e), CALL_FAILED;
         sandbox_touch(s);
-        reply_exec(c, s, NULL, -1);
+        reply_exec(c, s, NULL, NULL, -1);
         return CALL_DONE;
 }
 

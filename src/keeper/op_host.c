@@ -156,10 +156,11 @@ say_limit(struct words *w, const char *fmt_name, uint64_t value, const char *uni
 static void
 say_limits(struct words *w, const struct spec_limits *l)
 {
-        say_limit(w, "A command is killed, with everything it started, after", l->timeout_ms,
-                  l->is_timeout_given || l->timeout_max_ms != SPEC_UNSET ? "ms unless it asks for less" : "ms unless it asks for less; one in the background only when it asks");
-        if (!l->is_timeout_given)
-                say_limit(w, "One in the background is killed after", l->timeout_max_ms, "ms");
+        uint64_t most = l->is_timeout_given ? l->timeout_ms : l->timeout_max_ms;
+
+        if (most == SPEC_UNSET)
+                say(w, "- A command has no limit on its time unless it asks for one (timeout_ms).\n");
+        say_limit(w, "A command is killed, with everything it started, after", most, "ms unless it asks for less");
         say_limit(w, "CPU time of one command, at most", l->cpu_ms, "ms");
         say_limit(w, "Memory of the whole sandbox, at most", l->memory_mb, "MiB");
         say_limit(w, "Processes and threads at once, at most", l->pids, "");

@@ -205,6 +205,13 @@ request_on_lost(struct mcp_call *c)
 }
 
 void
+request_take_limit(struct mcp_call *c, const struct record *fields, bool is_last)
+{
+        (void)is_last;
+        request_of(c)->exec.limit = (struct time_limit){ record_get_uint(fields, FIELD_TIMEOUT, TIME_LIMIT_NEVER), time_limit_find(record_get_text(fields, FIELD_TIMEOUT_BY, NULL)) };
+}
+
+void
 request_ignore_reply(struct mcp_call *c, const struct record *fields, bool is_last)
 {
         (void)c;

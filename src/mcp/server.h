@@ -7,6 +7,7 @@
 #ifndef CARREL_MCP_SERVER_H
 #define CARREL_MCP_SERVER_H
 
+#include "event/time_limit.h"
 #include "mcp/mcp.h"
 #include "mcp/tools.h"
 #include "mcp/tools_text.h"
@@ -99,6 +100,7 @@ struct mcp_request {
                 bool is_background, has_pid, is_running, has_started, has_ended, was_killed, wants_wait;
                 char pid_text[24];
                 struct channel_end end;
+                struct time_limit limit;
                 tools_ended_fn *refused;           /* goes on once it is known what was */
         } exec;
         struct mcp_bytes wire;                     /* bytes of a file operation */
@@ -159,6 +161,8 @@ void request_on_refused(struct mcp_call *c, const struct error *e);
 void request_on_failed(struct mcp_call *c, const struct wire_exec_failed *f);
 void request_on_lost(struct mcp_call *c);
 void request_ignore_reply(struct mcp_call *c, const struct record *fields, bool is_last);
+/* Keeps what the answer says of the limit on the command's time. */
+void request_take_limit(struct mcp_call *c, const struct record *fields, bool is_last);
 void request_ignore_started(struct mcp_call *c, const struct channel_started *s);
 void request_ignore_output(struct mcp_call *c, int stream, const char *bytes, size_t len);
 void request_ignore_ended(struct mcp_call *c, const struct channel_end *end);

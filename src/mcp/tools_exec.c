@@ -56,6 +56,19 @@ write_end(struct json_writer *w, const struct channel_end *end)
         json_member_int(w, "memory_peak_kb", (int64_t)end->memory_peak_kb);
 }
 
+/* A limit that nobody names is raised by nobody. */
+static void
+write_timed_out(struct json_writer *w, const struct mcp_request *r, const struct channel_end *end)
+{
+        struct error e;
+
+        if (!end || end->word != OUTCOME_TIMED_OUT)
+                return;
+        time_limit_passed(&r->exec.limit, &e);
+        json_member_text(w, "message", e.message);
+        json_member_text(w, "hint", e.hint);
+}
+
 /* `end` NULL: it still runs. */
 static void
 answer(struct mcp_request *r, const struct channel_end *end, const struct record *refused)
@@ -80,6 +93,7 @@ answer(struct mcp_request *r, const struct channel_end *end, const struct record
         json_member_int(&w, "stdout_offset", (int64_t)(r->out.total - out_len));
         json_member_int(&w, "stderr_offset", (int64_t)(r->err.total - err_len));
         json_member_int(&w, "dropped_bytes", (int64_t)dropped);
+        write_timed_out(&w, r, end);
         tools_refused_members(&w, refused);
         json_close_map(&w);
         request_structured(r, &w, !is_fine);
@@ -92,7 +106,7 @@ on_reply(struct mcp_call *c, const struct record *fields, bool is_last)
 {
         struct mcp_request *r = request_of(c);
 
-        (void)is_last;
+        request_take_limit(c, fields, is_last);
         r->exec.exec = record_get_uint(fields, FIELD_EXEC, r->exec.exec);
         r->exec.pid = record_get_uint(fields, FIELD_PID, 0);
         r->exec.has_ended = strcmp(record_get_text(fields, FIELD_STATE, ""), "ended") == 0;

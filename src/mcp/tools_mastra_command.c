@@ -20,11 +20,18 @@
 static void
 note_timeout(struct mcp_request *r, const struct channel_end *end)
 {
-        char text[64];
-        int len = snprintf(text, sizeof text, "\nProcess timed out after %lldms", (long long)r->exec.timeout_ms);
+        char text[512];
+        struct error e;
+        int len;
 
-        if (end->word == OUTCOME_TIMED_OUT && r->exec.timeout_ms > 0)
-                tools_stream_put(&r->err, text, (size_t)len);
+        if (end->word != OUTCOME_TIMED_OUT)
+                return;
+        time_limit_passed(&r->exec.limit, &e);
+        if (r->exec.timeout_ms > 0)            /* the words of Mastra's own sandboxes */
+                len = snprintf(text, sizeof text, "\nProcess timed out after %lldms", (long long)r->exec.timeout_ms);
+        else
+                len = snprintf(text, sizeof text, "\nProcess %.200s. %.250s", e.message, e.hint);
+        tools_stream_put(&r->err, text, (size_t)len);
 }
 
 static void
@@ -78,7 +85,7 @@ on_lost(struct mcp_call *c)
 }
 
 static const struct mcp_call_ops foreground = {
-        request_ignore_reply, request_on_refused, on_started, on_failed, request_on_output, on_ended, on_lost,
+        request_take_limit, request_on_refused, on_started, on_failed, request_on_output, on_ended, on_lost,
 };
 
 /* -- and in the background ----------------------------------------------------------------------------------------------------------- */

@@ -128,7 +128,7 @@ ask_limits_max(struct asking *a)
                 memcpy(&given, (const char *)&a->spec->limits + row->offset, sizeof given);
                 if (given <= most)
                         continue;
-                if (given != row->fallback)
+                if (given != row->fallback || (row->offset == offsetof(struct spec_limits, timeout_ms) && a->spec->limits.is_timeout_given))
                         refuse_limit(a, row, section, given, most);
                 memcpy((char *)&a->result->limits + row->offset, &most, sizeof most);
         }

@@ -40,7 +40,7 @@ prepare_environment(struct arena *arena, const struct prepared *p, const struct 
         struct host_rules rules = *p->rules;
         struct environment_request request = { .spec = p->spec, .rules = &rules, .secrets = command->secrets, .cwd = command->cwd ? command->cwd : p->cwd,
                                                .first_path = p->runtime ? PLAN_RUNTIME_DIR : NULL, .has_terminal = command->has_terminal,
-                                               .is_own = command->is_own, .host = command->host, .keeps_all = command->keeps_all };
+                                               .name = command->name, .program = command->program, .is_own = command->is_own, .host = command->host, .keeps_all = command->keeps_all };
 
         rules.actor = command->actor;
         return join(arena, command, &request, e) < 0 ? -1 : environment_make(arena, &request, ret, e);

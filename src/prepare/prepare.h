@@ -95,6 +95,7 @@ void prepared_fini(struct prepared *p);
 struct prepare_command {               /* what one command asks, beside its sandbox */
         const char *cwd;               /* absolute and inside, or NULL: that of the sandbox */
         bool has_terminal;
+        const char *name, *program;    /* of the sandbox and of the command: for the prompt of a shell at a terminal; each may be NULL */
         const char *const *sandbox_env;  size_t sandbox_env_count;     /* NAME=value of create */
         const char *const *env;  size_t env_count;                     /* NAME=value of this command; wins */
         char *const *host;             /* the operator's environment: what the manifest may pass through, LANG, TERM */

@@ -58,6 +58,20 @@ search_path(struct arena *arena, const struct environment_request *r)
         return path ? path : "/usr/bin:/bin";
 }
 
+/*
+ * A shell inside is not to be taken for one of the host. bash and zsh have words of their own for the directory; sh, dash and what starts a shell later
+ * expand $PWD, bash too. A prompt that the user's own files set inside wins.
+ */
+static int
+set_prompt(struct arena *arena, const struct environment_request *r, struct environment *env, struct error *e)
+{
+        const char *slash = r->program ? strrchr(r->program, '/') : NULL, *shell = slash ? slash + 1 : r->program ? r->program : "";
+        const char *end = strcmp(shell, "bash") == 0 ? "\\w \\$ " : strcmp(shell, "zsh") == 0 ? "%~ %# " : "$PWD $ ";
+        const char *prompt = arena_format(arena, "(%s) %s", r->name ? r->name : "carrel", end);
+
+        return set(arena, env, "PS1", prompt ? prompt : "(carrel) $ ", e);
+}
+
 static int
 set_base(struct arena *arena, const struct environment_request *r, struct environment *env, struct error *e)
 {
@@ -69,6 +83,8 @@ set_base(struct arena *arena, const struct environment_request *r, struct enviro
         if (set(arena, env, "LANG", lang && strlen(lang) < 64 ? lang : "C.UTF-8", e) < 0)
                 return -1;
         if (set(arena, env, "TERM", term && strlen(term) < 64 ? term : "dumb", e) < 0)
+                return -1;
+        if (r->has_terminal && set_prompt(arena, r, env, e) < 0)
                 return -1;
         return set(arena, env, "PWD", r->cwd, e);
 }

@@ -30,6 +30,7 @@ struct environment_request {
         const char *cwd;
         const char *first_path;                    /* directory searched before all others, or NULL */
         bool has_terminal;
+        const char *name, *program;                /* with a terminal: what a shell's prompt calls the sandbox (NULL: carrel), and the command's first word */
         bool is_own;                               /* a function of the guest, no command of anybody's: it is given no secrets */
         const char *const *extra;  size_t extra_count;   /* NAME=value of the caller's command line */
         char *const *host;                         /* the caller's environment */

@@ -81,9 +81,35 @@ the_base_set_is_closed(void **state)
         b->request.host = host;
         is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", NULL });
         b->request.has_terminal = true;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=xterm", "PWD=/workspace", NULL });
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=xterm", "PS1=(carrel) $PWD $ ", "PWD=/workspace", NULL });
         b->request.host = NULL;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", NULL });
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PS1=(carrel) $PWD $ ", "PWD=/workspace", NULL });
+        bench_free(b);
+}
+
+static void
+the_prompt_names_the_sandbox_in_the_words_of_the_shell(void **state)
+{
+        static const char *const own[] = { "PS1=mine" };
+        static const struct { const char *program, *name, *prompt; } cases[] = {
+                { "bash", "demo", "PS1=(demo) \\w \\$ " }, { "/usr/bin/bash", "demo", "PS1=(demo) \\w \\$ " }, { "zsh", "demo", "PS1=(demo) %~ %# " },
+                { "sh", "demo", "PS1=(demo) $PWD $ " }, { "dash", NULL, "PS1=(carrel) $PWD $ " }, { "tmux", "demo", "PS1=(demo) $PWD $ " },
+                { NULL, "demo", "PS1=(demo) $PWD $ " },
+        };
+        struct bench *b = bench_new();
+
+        (void)state;
+        b->request.has_terminal = true;
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                b->request.program = cases[i].program;
+                b->request.name = cases[i].name;
+                assert_int_equal(make(b), 0);
+                assert_string_equal(b->env.items[4], cases[i].prompt);
+        }
+        b->request.extra = own;
+        b->request.extra_count = 1;
+        assert_int_equal(make(b), 0);
+        assert_string_equal(b->env.items[4], "PS1=mine");
         bench_free(b);
 }
 
@@ -399,6 +425,8 @@ main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_base_set_is_closed), cmocka_unit_test(without_a_network_nothing_is_tried_again),
+                cmocka_unit_test(the_base_set_is_closed),
+                cmocka_unit_test(the_prompt_names_the_sandbox_in_the_words_of_the_shell),
                 cmocka_unit_test(a_language_of_sane_length_comes_along),
                 cmocka_unit_test(tools_come_first_in_path),
                 cmocka_unit_test(what_is_named_passes_through_if_it_is_there),

@@ -56,6 +56,7 @@ struct field {
         const char *instead;          /* FIELD_OLD: the spelling to use */
         /* Instead of storing: called once the type is right (FIELD_ONE_OF: any type); `base` is not moved by offset. */
         void (*read)(struct judge *j, const struct node *value, const struct trail *at, void *base);
+        const char *unwritten;        /* FIELD_UINT: what holds where nobody wrote it, if that is not `fallback`; or NULL */
         const char *help;             /* one sentence */
 };
 

@@ -66,7 +66,9 @@ value_make(char *text, size_t size, const struct field *row)
         } else {
                 add(text, size, "%s", field_kind_words(row->kind));
         }
-        if (row->kind == FIELD_UINT && row->fallback != SPEC_UNSET && !(row->flags & FIELD_OLD))
+        if (row->unwritten)
+                add(text, size, "; default: %s", row->unwritten);
+        else if (row->kind == FIELD_UINT && row->fallback != SPEC_UNSET && !(row->flags & FIELD_OLD))
                 add(text, size, "; default %llu", (unsigned long long)row->fallback);
 }
 

@@ -10,9 +10,9 @@ enum { TASKS_MAX = 4194304, FILES_MAX = 1048576, CPUS_MAX = 4096 };
 
 static const struct field limits_rows[] = {
         { .name = "timeout_ms", .camel = "timeoutMs", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, timeout_ms),
-          .min = 1, .max = FIELD_INTEGER_MAX, .fallback = 30000,
-          .help = "Longest time one command may run, milliseconds; then its whole process tree is killed. "
-                  "The default is not for commands that a living sandbox runs in the background." },
+          .min = 1, .max = FIELD_INTEGER_MAX, .fallback = 30000 /* AIP-36's, of the normal form */,
+          .unwritten = "10 minutes for `carrel run`; none with -t, and none in a sandbox of the daemon",
+          .help = "Longest time one command may run, milliseconds; then all its processes are killed. A call that asks for more (--timeout) is refused." },
         { .name = "memory_mb", .camel = "memoryMb", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, memory_mb),
           .min = 1, .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET,
           .help = "Memory of the whole sandbox, MiB; a hard cap." },

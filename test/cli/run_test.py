@@ -134,7 +134,21 @@ def timeouts():
         check("... and has died with it", 0 < size == len(ws.read("beat")), size)
         check("--timeout only narrows", ws.run(["sleep", "1000"], "--timeout", "300ms").returncode == 124)
     with Workspace(limits="timeout_ms: 300") as ws:
-        check("--timeout cannot widen the manifest", ws.run(["sleep", "1000"], "--timeout", "1h").returncode == 124)
+        done = ws.run(["sleep", "1000"], "--timeout", "1h")
+        check("--timeout above what the manifest wrote is refused with both numbers", done.returncode == 126 and b"1 h is above the 300 ms" in done.stderr and
+              b"limits.timeout_ms: 300)" in done.stderr and b"or raise limits.timeout_ms in SANDBOX.md" in done.stderr, done)
+        done = ws.run(["sleep", "1000"])
+        check("the end names the limit that was written, its value and its place", done.returncode == 124 and b"after 300 ms (limits.timeout_ms)" in done.stderr and
+              b"Raise limits.timeout_ms in SANDBOX.md" in done.stderr, done)
+    with Workspace() as ws:
+        done = ws.run(["sleep", "1000"], "--timeout", "250ms")
+        check("... and that of the command line", done.returncode == 124 and b"after 250 ms (--timeout" in done.stderr, done)
+        def last_resort(*options):
+            plan = subprocess.run([CARREL, "plan", "-w", ws.path, *options], stdout=subprocess.PIPE, timeout=ALWAYS, check=True).stdout.decode()
+            return re.search(r"^.*\bspawn\b.*$", plan, re.M).group(0)
+        check("a silent manifest: 10 minutes, more with --timeout, no limit at a terminal", ws.run(["true"], "--timeout", "2h").returncode == 0 and
+              len({last_resort(), last_resort("--timeout", "10m")}) == 1 and len({last_resort(), last_resort("-t"), last_resort("--timeout", "2h")}) == 3,
+              last_resort(), last_resort("-t"), last_resort("--timeout", "2h"))
 
 
 # -- bytes -----------------------------------------------------------------------------------------------------
@@ -263,6 +277,7 @@ def terminal():
         check("-t: ctrl-C reaches the command", b"interrupted" in seen, seen)
         check("-t: the exit status is the command's own", p.wait(ALWAYS) == 17, p.returncode)
         check("-t: the terminal is as it was", termios.tcgetattr(slave) == before, termios.tcgetattr(slave), before)
+        read_until(master, b"back on the host.\r\n")
         for how in ("timeout", "kill"):
             p = subprocess.Popen(ws.argv(["sh", "-c", "echo for %s; sleep 1000" % how], "-t", "--timeout", "3s" if how == "timeout" else "280s"),
                                  stdin=slave, stdout=slave, stderr=slave)
@@ -271,6 +286,18 @@ def terminal():
                 p.terminate()
             status = p.wait(ALWAYS)
             check("-t: ... also after a %s" % how, status == (124 if how == "timeout" else 143) and termios.tcgetattr(slave) == before, status)
+            seen = read_until(master, b"back on the host.\r\n")
+            check("-t: ... and the last line, on a line of its own, says where one is", seen.endswith(b"\ncarrel: the sandbox has ended. You are back on the host.\r\n") and
+                  b"\033[?1047l" in seen, seen)
+        for shell, prompt in ((["bash", "--norc", "-i"], b"(carrel) /workspace $ "), (["dash", "-i"], b"(carrel) /workspace $ "), (["bash", "-i"], b"(mine) ")):
+            extra = ["-e", "PS1=(mine) "] if prompt == b"(mine) " else []
+            p = subprocess.Popen(ws.argv(shell, "-t", *extra), stdin=slave, stdout=slave, stderr=slave)
+            seen = read_until(master, prompt)
+            os.write(master, b"exit 3\n")
+            status = p.wait(ALWAYS)
+            check("-t: the prompt of %s says that it is inside" % " ".join(shell + extra), prompt in seen and status == 3, seen, status)
+            seen = read_until(master, b"back on the host.\r\n")
+            check("-t: ... a normal end says where one is, and leaves the terminal alone", b"You are back on the host." in seen and b"\033[?1047l" not in seen, seen)
         os.close(slave)
         os.close(master)
         status, answer = ws.json(["true"], "-t")
@@ -359,7 +386,7 @@ def aip_limits():
     check("A36-075: timeout is per command", statuses == [0, 0, 0] and took > unit * 2.5, statuses)
     with Workspace(limits="timeout_ms: 400") as ws:
         start = time.monotonic()
-        done = ws.run(["sleep", "1000"], "--timeout", "280s")
+        done = ws.run(["sleep", "1000"])
         check("A36-178: the smaller of the runner's and the sandbox's limit applies", done.returncode == 124 and 0.35 < time.monotonic() - start, done)
     with Workspace(limits="memory_mb: 64, timeout_ms: 20000") as ws, Workspace() as other:
         p = subprocess.Popen(other.argv(["sh", "-c", "echo up; read x; echo still"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE)

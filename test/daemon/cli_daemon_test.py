@@ -209,7 +209,7 @@ def mistakes(sh):
         (["sotp", box], 125, "did you mean `carrel stop`?"), (["creat"], 125, "did you mean `carrel create`?"), (["rm", box], 125, "did you mean `carrel stop`?"),
         (["help", "docter"], 125, "did you mean `carrel doctor`?"), (["--json", "ls"], 125, "a command comes first"), (["xyzzy"], 125, "`carrel help`"),
         (["create", "--tmeout", "5m"], 125, "Did you mean --timeout?"), (["ls", "--jsn"], 125, "Did you mean --json?"), (["run", "--tiemout=5", "true"], 125, "Did you mean --timeout?"),
-        (["create", "--claim"], 126, "carrel serve --pool N"), (["exec", "--timeout", "300ms", box, "--", "sleep", "60"], 124, "the call's own limit"),
+        (["create", "--claim"], 126, "carrel serve --pool N"), (["exec", "--timeout", "300ms", box, "--", "sleep", "60"], 124, "after 300 ms (--timeout"),
         (["exec", "--cwd", "/no/such", box, "--", "pwd"], 125, "--cwd"), (["serve", "--pool", "257"], 125, "from 0 to 256"), (["serve", "--state", sh.daemon.state], 125, "process %d" % sh.daemon.child.pid),
         (["version", "extra"], 125, "one word too many"), (["help", "run", "exec"], 125, "one word too many"),
         (["docs", "errrors"], 125, "Did you mean errors?"), (["doctor", "--jsn"], 125, "Did you mean --json?"),

@@ -196,7 +196,7 @@ def calls_meet_a_restart(d):
 
 def restart_kills_nothing(d):
     """A part of the daemon that dies, and a reload, end no background process, over HTTP as over stdio."""
-    box = d.create(manifest={"provider": "local", "config": {}, "limits": {"timeout_ms": 600000}})      # over stdio it is a command like others, with the same limit
+    box = d.create()
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": EXECUTE, "arguments": {"command": "sleep 7801", "background": True}}}
     with of_stdio(d, "--sandbox", box) as a:
         background(a, "7802")

@@ -372,10 +372,16 @@ def lifecycle():
 
         def timeouts():
             id = c.call("create", manifest=manifest(limits={"timeout_ms": 200}))["id"]
-            words = [c.exec(id, "sleep 20", **fields).end["word"] for fields in ({}, dict(timeout_ms=100), dict(timeout_ms=60000))]
+            words = [c.exec(id, "sleep 20", **fields).end["word"] for fields in ({}, dict(timeout_ms=100))]
+            e = c.refused("exec.start", id=id, command="sleep 20", timeout_ms=60000)
             c.call("stop", id=id)
-            return wrong(words=(words, ["timed_out"] * 3))
-        attempt("a command has the smaller of its own timeout and the manifest's", timeouts)
+            id = c.call("create", manifest=manifest())["id"]
+            said = [{n: v for n, v in c.channel("exec.start", id=id, command="true", **fields)[0].items() if n.startswith("timeout")}
+                    for fields in ({}, dict(background=True), dict(tty=True), dict(timeout_ms=80000000))]
+            c.call("stop", id=id)
+            return wrong(words=(words, ["timed_out"] * 2), code=(e, "sandbox_policy_denied"),
+                         silent=(said, [{}, {}, {}, {"timeout_ms": 80000000, "timeout_by": "call"}]))
+        attempt("a command has the manifest's limit on time or less; where none was written there is none, in the foreground, the background, at a terminal", timeouts)
         if can_pause:
             attempt("pause freezes and resume thaws, a command resumes, and no timer is reset", frozen)
 
@@ -740,10 +746,10 @@ def words():
             id = c.call("create", manifest=manifest(limits={"timeout_ms": 1234, "memory_mb": 64}), ports=[8080])["id"]
             text = c.call("instructions", id=id)["text"]
             found = ["%r is not in it" % word for word in ("1234", "64 MiB", "8080", "no network", "most: 512.") if word not in text] + wrong(status=(status(c, id), "pending"))
-            # the default does not end what runs in the background; the same number, written, does
-            for limits, is_told in (({}, True), ({"timeout_ms": 30000}, False)):
+            # the normal form's number ends nothing; the same number, written, does
+            for limits, is_told in (({}, False), ({"timeout_ms": 30000}, True)):
                 text = c.call("instructions", id=c.call("create", manifest=manifest(limits=limits))["id"])["text"]
-                found += wrong(**{"background, " + str(limits): ("30000 ms unless it asks for less; one in the background only when it asks." in text, is_told)})
+                found += wrong(**{"time, " + str(limits): (("30000 ms unless it asks for less." in text, "no limit on its time unless it asks" in text), (is_told, not is_told))})
             return found
         attempt("instructions tell what the sandbox allows, and make none", instructions)
 

@@ -133,7 +133,7 @@ def host_mounts(own=None):
 def manifest(limits="", carrel="", more="", mounts="mounts: [{source: workspace, at: /workspace}]\n"):
     """A SANDBOX.md: `limits` and `carrel` are flow maps without braces, `more` whole lines."""
     return ("---\nschema: sandbox/v1\nid: '@test/box'\nversion: 1.0.0\nprovider: local\nconfig: {}\nlimits: {%s}\n%s%s"
-            "metadata: {carrel: {%s}}\n---\n" % (limits or "timeout_ms: 30000", mounts, more, carrel))
+            "metadata: {carrel: {%s}}\n---\n" % (limits or "", mounts, more, carrel))
 
 
 class Workspace:

@@ -42,7 +42,6 @@ export interface CarrelSandboxOptions extends Omit<MastraSandboxOptions, 'proces
         instructions?: string | ((daemon: string) => string);
 }
 
-const DAY_MS = 86_400_000;
 const BEFORE_START = 'Commands run in a Carrel sandbox: isolated by the kernel, without a network unless its manifest names one. It is made at the first command.';
 
 export class CarrelSandbox extends workspace.MastraSandbox<SandboxEntry> {
@@ -259,7 +258,7 @@ export class CarrelSandbox extends workspace.MastraSandbox<SandboxEntry> {
                 const { manifest, workspace, runtime, ports, timeout, metadata } = this.options;
                 const mounts = this.mounted ? [{ source: 'workspace', at: this.mounted.at }] : [];
                 // A manifest that says nothing of time lets a command run for half a minute; Mastra says for each command how long it may.
-                const own = { provider: 'local', config: {}, limits: { timeout_ms: DAY_MS }, mounts };
+                const own = { provider: 'local', config: {}, mounts };
 
                 return { name: this.id, manifest: manifest ?? own, workspace: workspace ?? this.mounted?.base, runtime, ports, timeout_ms: timeout, metadata };
         }

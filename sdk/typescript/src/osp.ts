@@ -103,8 +103,8 @@ interface Known {
 
 const KNOWN_MAX = 1000;
 
-/** A manifest that says nothing of time lets a command run for half a minute; OSP knows the sandbox's time alone. */
-const PLAIN = { provider: 'local', config: {}, limits: { timeout_ms: 86_400_000 } };
+/** Without a limit on the time of a command: OSP knows the sandbox's time alone. */
+const PLAIN = { provider: 'local', config: {} };
 
 export class CarrelOsp implements Sandbox {
         readonly client: CarrelClient;
