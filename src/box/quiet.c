@@ -10,6 +10,7 @@
  * the end of every exec that it was sent, so that it is believed only while none is under way.
  */
 #include <errno.h>
+#include <time.h>
 
 #include "box/state.h"
 
@@ -32,9 +33,14 @@ has_processes(const struct box *b)
 static int
 say(struct box *b, int is_busy)
 {
-        struct wire_number number = { is_busy };
-        int result = b->has_maker ? wire_send(b->maker.fd, WIRE_BUSY, &number, sizeof number, NULL, 0) : -EPIPE;
+        struct wire_busy order = { .number = is_busy };
+        struct timespec now = { 0, 0 };
+        int result;
 
+        (void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
+        order.sec = now.tv_sec;
+        order.nsec = (uint32_t)now.tv_nsec;
+        result = b->has_maker ? wire_send(b->maker.fd, WIRE_BUSY, &order, sizeof order, NULL, 0) : -EPIPE;
         if (result == 0)
                 b->is_busy = (unsigned)is_busy;
         return result;

@@ -19,11 +19,11 @@
 #include "cli/finding_print.h"
 #include "cli/host_tool.h"
 #include "cli/ladder.h"
+#include "cli/left.h"
 #include "cli/prepare.h"
 #include "cli/scope.h"
 #include "cli/secret.h"
 #include "cli/wall.h"
-#include "git/config.h"
 #include "sandbox/environment.h"
 #include "sandbox/run.h"
 #include "wire/message.h"
@@ -52,91 +52,7 @@ make_environment(struct run_way *w, const struct prepare_options *o, struct envi
         return result;
 }
 
-/* -- what became of names that programs of the host act on ----------------------------------------------------- */
-
-static const struct { const char *word, *sentence; } kept_words[KEPT_WHAT_MAX] = {
-        [KEPT_MOVED] = { "moved", "was made by the command and moved out of the workspace, because programs of the host act on it. Take it back with:" },
-        [KEPT_MADE] = { "made", "was made by the command. Programs of the host act on it: look at its configuration and hooks first." },
-        [KEPT_CHANGED] = { "changed", "was changed by the command. Programs of the host act on it: look at the change first." },
-        [KEPT_STUCK] = { "stuck", "was made by the command, could not be moved out of the workspace, and the command was killed. Programs of the host act on it." },
-        [KEPT_STRICT] = { "refused", "was made by the command, so the command was killed (metadata.carrel.protect: strict). It is now at" },
-        [KEPT_RESTORED] = { "restored", "was changed by the command and put back as it was:" },
-};
-
-/* Of a configuration: why it was put back. */
-static const char *
-effect_of(const struct run_kept *k)
-{
-        return k->key[0] != '\0' ? git_config_effect(k->key) : "it cannot be read to its end";
-}
-
-static void
-kept_write_json(struct json_writer *out, const struct run_result *r)
-{
-        json_key(out, "left_behind");
-        json_open_list(out);
-        for (size_t i = 0; i < r->kept_count; i++) {
-                json_open_map(out);
-                json_member_text(out, "name", r->kept[i].name);
-                json_member_text(out, "what", kept_words[r->kept[i].what].word);
-                if (r->kept[i].place[0] != '\0')
-                        json_member_text(out, "kept_at", r->kept[i].place);
-                if (r->kept[i].what == KEPT_RESTORED) {
-                        json_member_text(out, "key", r->kept[i].key);
-                        json_member_text(out, "effect", effect_of(&r->kept[i]));
-                }
-                json_close_map(out);
-        }
-        json_close_list(out);
-}
-
-/* For a shell, between single quotes. */
-static void
-print_quoted(const char *text)
-{
-        (void)fputc('\'', stderr);
-        for (; *text != '\0'; text += strcspn(text, "'"), text += *text == '\'') {
-                char piece[1100];
-
-                (void)snprintf(piece, sizeof piece, "%.*s", (int)strcspn(text, "'"), text);
-                print_escaped(stderr, piece, false);
-                if (text[strcspn(text, "'")] == '\'')
-                        (void)fputs("'\\''", stderr);
-        }
-        (void)fputc('\'', stderr);
-}
-
-static void
-kept_print(const struct run_result *r)
-{
-        for (size_t i = 0; i < r->kept_count; i++) {
-                const struct run_kept *k = &r->kept[i];
-
-                (void)fputs("carrel: ", stderr);
-                print_escaped(stderr, k->name, false);
-                (void)fprintf(stderr, " %s", kept_words[k->what].sentence);
-                if (k->what == KEPT_MOVED) {
-                        (void)fputs(" mv ", stderr);
-                        print_quoted(k->place);
-                        (void)fputc(' ', stderr);
-                        print_quoted(k->name);
-                } else if (k->what == KEPT_RESTORED) {
-                        (void)fputc(' ', stderr);
-                        print_escaped(stderr, k->key, false);
-                        (void)fprintf(stderr, "%s%s.", k->key[0] != '\0' ? ": " : "", effect_of(k));
-                        if (k->place[0] != '\0') {
-                                (void)fputs(" Look at the change, and take it with: mv ", stderr);
-                                print_quoted(k->place);
-                                (void)fputc(' ', stderr);
-                                print_quoted(k->name);
-                        }
-                } else if (k->what == KEPT_STRICT) {
-                        (void)fputc(' ', stderr);
-                        print_escaped(stderr, k->place, false);
-                }
-                (void)fputc('\n', stderr);
-        }
-}
+/* -- endings ------------------------------------------------------------------------------------------------------ */
 
 static void
 print_json(const struct run_way *w, const struct run_result *r)
@@ -154,7 +70,7 @@ print_json(const struct run_way *w, const struct run_result *r)
         json_bytes(&out, r->err, r->err_len);
         json_member_bool(&out, "truncated", r->out_dropped + r->err_dropped > 0);
         wall_write_json(&out, r);
-        kept_write_json(&out, r);
+        left_write_json(&out, r);
         if (code != ERROR_NONE && !(r->outcome.word == OUTCOME_POLICY_KILLED && r->kept_count > 0)) {
                 struct error e;
 
@@ -186,7 +102,7 @@ print_ending(const struct run_way *w, const struct run_result *r)
         struct error e;
 
         wall_print(r);
-        kept_print(r);
+        left_print(r);
         if (r->outcome.dropped_bytes > 0)
                 (void)fprintf(stderr, "carrel: %llu bytes of output were dropped: they were past limits.output_bytes, or nobody read them\n",
                               (unsigned long long)r->outcome.dropped_bytes);

@@ -425,6 +425,61 @@ git_config_compare(const char *was, size_t was_len, const char *is, size_t is_le
         return change;
 }
 
+/* -- listing ----------------------------------------------------------------------------------------------------- */
+
+static bool
+has_line(const char *lines, const char *line)
+{
+        size_t len = strlen(line);
+
+        for (const char *at = lines; *at != '\0'; at += strcspn(at, "\n"), at += *at == '\n')
+                if (strcspn(at, "\n") == len && memcmp(at, line, len) == 0)
+                        return true;
+        return false;
+}
+
+/* Leaves room for one "..." more. */
+static bool
+add_line(char *lines, size_t *len, size_t room, const char *line)
+{
+        size_t more = strlen(line);
+
+        if (has_line(lines, line))
+                return true;
+        if (*len + more + 6 > room)
+                line = "...";
+        more = strlen(line);
+        if (*len > 0)
+                lines[(*len)++] = '\n';
+        memcpy(lines + *len, line, more + 1);
+        *len += more;
+        return strcmp(line, "...") != 0;
+}
+
+static bool
+is_upwards(const struct git_entry *e)
+{
+        return strcmp(e->key, "core.worktree") == 0 && strncmp(e->value, "../", 3) == 0;
+}
+
+size_t
+git_config_runs(const char *bytes, size_t len, int is_submodule, char *ret, size_t room)
+{
+        struct git_config c;
+        struct git_entry entry;
+        size_t used = 0;
+        int got;
+
+        ret[0] = '\0';
+        git_config_open(&c, bytes, len);
+        while ((got = next_other(&c, &entry)) > 0)
+                if (!(is_submodule && is_upwards(&entry)) && !add_line(ret, &used, room, entry.key))
+                        return used;
+        if (got < 0)
+                (void)add_line(ret, &used, room, "config");
+        return used;
+}
+
 /* -- what the others do ------------------------------------------------------------------------------------------ */
 
 /* The first row that fits; "" fits every key of the section. */
@@ -444,12 +499,22 @@ static const struct { const char *section, *key, *effect; } effects[] = {
         { "uploadpack", "", "git runs it" }, { "browser", "", "git help runs it" }, { "man", "", "git help runs it" }, { "sendemail", "", "git send-email runs it" },
 };
 
+static const struct { const char *name, *effect; } files[] = {
+        { "hooks", "a link: git runs hooks from where it leads" }, { "commondir", "git reads configuration and hooks of another directory" },
+        { "config", "it cannot be read to its end" }, { "config.worktree", "it cannot be read to its end" },
+};
+
 const char *
 git_config_effect(const char *key)
 {
         const char *last = strrchr(key, '.');
         size_t len = strcspn(key, ".");
 
+        if (strncmp(key, "hooks/", 6) == 0)
+                return "git runs it";
+        for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+                if (strcmp(key, files[i].name) == 0)
+                        return files[i].effect;
         for (size_t i = 0; last && i < sizeof effects / sizeof *effects; i++)
                 if (strlen(effects[i].section) == len && memcmp(effects[i].section, key, len) == 0 &&
                     (effects[i].key[0] == '\0' || strcmp(effects[i].key, last + 1) == 0))

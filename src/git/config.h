@@ -45,7 +45,14 @@ enum git_change { GIT_CHANGE_HARMLESS, GIT_CHANGE_ENTRY, GIT_CHANGE_UNREADABLE }
  */
 enum git_change git_config_compare(const char *was, size_t was_len, const char *is, size_t is_len, char *ret_key);
 
-/* For people: what git does with a key that is not harmless, as the end of a sentence. */
+/*
+ * Writes the keys that are not harmless to `ret` (room bytes, at least GIT_KEY_ROOM), each once, one a line; "..." is the last line where there is no
+ * room for more, and "config" where the file is not read to its end. `is_submodule`: core.worktree may lead upwards, as git sets it there. Gives the bytes
+ * without the NUL.
+ */
+size_t git_config_runs(const char *bytes, size_t len, int is_submodule, char *ret, size_t room);
+
+/* For people: what git does with a key that is not harmless, as the end of a sentence. Also of "hooks/NAME", "hooks", "commondir" and "config". */
 const char *git_config_effect(const char *key);
 
 #endif

@@ -1,6 +1,7 @@
 /* git/config_test.c - what git/config.h promises. */
 #include "git/config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,6 +167,32 @@ a_key_says_what_it_does(void **state)
         assert_string_equal(git_config_effect("includeif.gitdir:/x.y/.path"), "git reads another file");
         assert_string_equal(git_config_effect("core.new"), "it is not known to run nothing");
         assert_string_equal(git_config_effect(""), "it is not known to run nothing");
+        assert_string_equal(git_config_effect("hooks/pre-commit"), "git runs it");
+        assert_string_equal(git_config_effect("config"), "it cannot be read to its end");
+}
+
+static void
+what_runs_is_listed_once(void **state)
+{
+        static const struct { const char *text, *list; int is_submodule; } rows[] = {
+                { "[user]\nname = x\n", "", 0 },
+                { "[core]\nfsmonitor = x\nfsmonitor = y\n[alias]\na = !b\n", "core.fsmonitor\nalias.a", 0 },
+                { "[core]\nworktree = ../../../lib\n", "core.worktree", 0 },
+                { "[core]\nworktree = ../../../lib\n", "", 1 },
+                { "[core]\nworktree = /lib\n", "core.worktree", 1 },
+                { "[core]\nfsmonitor = x\n[evil\n", "core.fsmonitor\nconfig", 0 },
+        };
+        char ret[GIT_KEY_ROOM], many[8192] = "[alias]\n";
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+                assert_int_equal(git_config_runs(rows[i].text, strlen(rows[i].text), rows[i].is_submodule, ret, sizeof ret), strlen(rows[i].list));
+                assert_string_equal(ret, rows[i].list);
+        }
+        for (int i = 0; i < 300; i++)
+                (void)snprintf(many + strlen(many), sizeof many - strlen(many), "a%d = x\n", i);
+        assert_true(git_config_runs(many, strlen(many), 0, ret, sizeof ret) < sizeof ret);
+        assert_string_equal(ret + strlen(ret) - 4, "\n...");
 }
 
 int
@@ -178,6 +205,7 @@ main(void)
                 cmocka_unit_test(the_rest_does_not),
                 cmocka_unit_test(what_was_there_must_stay),
                 cmocka_unit_test(a_key_says_what_it_does),
+                cmocka_unit_test(what_runs_is_listed_once),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -165,13 +165,17 @@ git_index_tracks(const void *bytes, size_t len, const char *name)
         return is_found ? GIT_TRACKS_YES : GIT_TRACKS_NO;
 }
 
-void
+int
 git_index_links(const void *bytes, size_t len, void (*each)(void *arg, const char *name), void *arg)
 {
         struct reading r;
         int64_t count = begin(&r, bytes, len);
 
-        for (int64_t i = 0; i < count && next_entry(&r); i++)
+        for (int64_t i = 0; i < count; i++) {
+                if (!next_entry(&r))
+                        return -1;
                 if (r.mode >> 12 == 016)
                         each(arg, r.name);
+        }
+        return count < 0 || !skip_extensions(&r) ? -1 : 0;
 }

@@ -143,11 +143,12 @@ links_are_told(void **state)
         for (uint32_t version = 2; version <= 4; version++) {
                 memset(found, 0, sizeof found);
                 make(version);
-                git_index_links(bytes, len, note_link, found);
+                assert_int_equal(git_index_links(bytes, len, note_link, found), 0);
                 assert_string_equal(found, "lib;");
                 memset(found, 0, sizeof found);
-                git_index_links(bytes, 19, note_link, found);
+                assert_int_equal(git_index_links(bytes, 19, note_link, found), -1);
                 assert_string_equal(found, "");
+                assert_int_equal(git_index_links(bytes, len - 1, note_link, found), -1);
         }
 }
 

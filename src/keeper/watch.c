@@ -278,7 +278,10 @@ write_event(struct record_writer *w, const struct sandbox *s, const char *event,
                 answer_denied(w, denied);
         if (kept) {
                 record_text(w, FIELD_HOST_PATH, kept->name);
-                record_text(w, FIELD_KEPT_AT, kept->kept[0] != '\0' ? kept->kept : NULL);
+                if (kept->what >= KEPT_REPOSITORY)
+                        record_text(w, FIELD_REASON, kept->kept[0] != '\0' ? kept->kept : NULL);
+                else
+                        record_text(w, FIELD_KEPT_AT, kept->kept[0] != '\0' ? kept->kept : NULL);
                 if (kept->what == KEPT_RESTORED)
                         record_text(w, FIELD_REASON, kept->key);
         }
@@ -360,10 +363,15 @@ void
 watch_tell_kept(struct sandbox *s, const struct wire_kept *kept)
 {
         static const char *const events[KEPT_WHAT_MAX] = { [KEPT_MOVED] = "name-moved", [KEPT_MADE] = "name-made", [KEPT_CHANGED] = "content-changed",
-                                                           [KEPT_STUCK] = "name-stuck", [KEPT_STRICT] = "name-refused", [KEPT_RESTORED] = "config-restored" };
+                                                           [KEPT_STUCK] = "name-stuck", [KEPT_STRICT] = "name-refused", [KEPT_RESTORED] = "config-restored",
+                                                           [KEPT_REPOSITORY] = "repository-found", [KEPT_BARE] = "bare-repository-found", [KEPT_GITLINK] = "gitlink-found",
+                                                           [KEPT_SUBMODULE] = "submodule-found", [KEPT_GITFILE] = "gitfile-found", [KEPT_INDEX] = "index-unread",
+                                                           [KEPT_MORE] = "more-found", [KEPT_BOUND] = "search-bounded" };
         struct wire_kept copy = *kept;
 
         copy.name[sizeof copy.name - 1] = copy.key[sizeof copy.key - 1] = copy.kept[sizeof copy.kept - 1] = '\0';
+        for (char *at = copy.kept; copy.what >= KEPT_REPOSITORY && (at = strchr(at, '\n')) != NULL;)
+                *at = ',';
         if (copy.what < KEPT_WHAT_MAX && events[copy.what])
                 tell(s, events[copy.what], NULL, NULL, NULL, &copy);
 }

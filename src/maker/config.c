@@ -1,21 +1,18 @@
 /*
  * maker/config.c - the configuration of a repository of the host, which a command may change as far as no change runs a program.
  *
- * Room: maker (program). Touches: fd, one file of a repository; a child of its own.
- * Theory: the bytes are the payload's. They are compared as bytes here, and read as text in a child under strict seccomp: it can read and write
- * what is open, and end. It holds no more than the maker's memory; its answer is one struct.
+ * Room: maker (program). Touches: fd, one file of a repository.
+ * Theory: the bytes are the payload's. They are compared as bytes here, and read as text in a child that can only answer (confined.h).
  */
 #include "maker/config.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/seccomp.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
+
+#include "maker/confined.h"
 
 struct answer { unsigned change; char key[GIT_KEY_ROOM]; };
 
@@ -51,38 +48,26 @@ config_is_same(const struct config *left, const struct config *right)
         return left->is_there == right->is_there && left->len == right->len && memcmp(left->bytes, right->bytes, left->len) == 0;
 }
 
-static _Noreturn void
-judge(const struct config *was, const struct config *is, int pipe)
-{
-        struct answer answer = { GIT_CHANGE_UNREADABLE, "" };
+struct change { const struct config *was, *is; };
 
-        if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0) == 0) {
-                answer.change = git_config_compare(was->bytes, was->len, is->bytes, is->len, answer.key);
-                (void)!write(pipe, &answer, sizeof answer);
-        }
-        for (;;)
-                (void)syscall(SYS_exit, 0);
+static size_t
+judge(const void *about, void *ret)
+{
+        const struct change *c = about;
+        struct answer *answer = ret;
+
+        answer->change = git_config_compare(c->was->bytes, c->was->len, c->is->bytes, c->is->len, answer->key);
+        return sizeof *answer;
 }
 
 bool
 config_may_become(const struct config *was, const struct config *is, char *ret_key)
 {
+        struct change change = { was, is };
         struct answer answer = { GIT_CHANGE_UNREADABLE, "" };
-        int fds[2], status;
-        pid_t pid;
 
-        ret_key[0] = '\0';
-        if (pipe2(fds, O_CLOEXEC) < 0)
-                return false;
-        pid = fork();
-        if (pid == 0)
-                judge(was, is, fds[1]);
-        (void)close(fds[1]);
-        if (pid < 0 || read(fds[0], &answer, sizeof answer) != (ssize_t)sizeof answer)
+        if (confined_ask(judge, &change, &answer, sizeof answer) != (ssize_t)sizeof answer)
                 answer = (struct answer){ GIT_CHANGE_UNREADABLE, "" };
-        (void)close(fds[0]);
-        while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-                continue;
         answer.key[sizeof answer.key - 1] = '\0';
         memcpy(ret_key, answer.key, sizeof answer.key);
         return answer.change == GIT_CHANGE_HARMLESS;

@@ -29,37 +29,11 @@
 #include <unistd.h>
 
 #include "maker/kept.h"
+#include "maker/owner.h"
 #include "wire/message.h"
 
 enum { WATCHED = IN_CREATE | IN_MOVED_TO | IN_ONLYDIR, WATCHED_TOO = IN_DELETE | IN_MOVED_FROM };
 enum { PIECE_ROOM = 256, PATH_ROOM = 4096, MARK_ENTRIES_MAX = 1024, MARK_DEPTH_MAX = 4 };
-
-/* -- identity -------------------------------------------------------------------------------------------------- */
-
-/* As the owner of the directory: root may do no more in it than whoever could put names there. */
-static bool is_owner;
-
-static void
-enter_owner(int dir)
-{
-        struct stat st;
-
-        if (geteuid() != 0 || fstat(dir, &st) < 0)
-                return;
-        (void)syscall(SYS_setfsgid, st.st_gid);
-        (void)syscall(SYS_setfsuid, st.st_uid);
-        is_owner = true;
-}
-
-static void
-leave_owner(void)
-{
-        if (!is_owner)
-                return;
-        is_owner = false;
-        (void)syscall(SYS_setfsuid, geteuid());
-        (void)syscall(SYS_setfsgid, getegid());
-}
 
 /* -- finding ---------------------------------------------------------------------------------------------------- */
 
@@ -185,8 +159,8 @@ turn_to(const struct guard *g, size_t i)
         /* lint: i is below g->count */
         if (i > 0 && g->items[i].source == g->items[i - 1].source)
                 return;
-        leave_owner();
-        enter_owner(g->dirs[g->items[i].source]);
+        owner_leave();
+        owner_enter(g->dirs[g->items[i].source]);
 }
 
 /* -- beginning ---------------------------------------------------------------------------------------------------- */
@@ -343,7 +317,7 @@ guard_begin(struct guard *g, const struct plan_view *view, const int *sources, b
                 turn_to(g, i);
                 begin_item(g, &g->items[i]);
         }
-        leave_owner();
+        owner_leave();
 }
 
 /* -- looking ------------------------------------------------------------------------------------------------------- */
@@ -376,17 +350,17 @@ take_away(struct guard *g, struct guard_item *item, int dir, const char *name, c
                 const char *base = g->keeping[i % g->place_count];
                 int keeping;
 
-                leave_owner();
+                owner_leave();
                 keeping = kept_open(base, g->dirs[item->source], item->source);
-                enter_owner(g->dirs[item->source]);
+                owner_enter(g->dirs[item->source]);
                 if (keeping < 0)
                         continue;
                 result = kept_move(dir, name, keeping, base, item->source, item->path, i >= g->place_count, kept, PATH_ROOM);
                 (void)close(keeping);
                 if (result < 0) {
-                        leave_owner();
+                        owner_leave();
                         kept_drop(base, item->source);
-                        enter_owner(g->dirs[item->source]);
+                        owner_enter(g->dirs[item->source]);
                 }
         }
         if (result == -ENOENT)
@@ -562,7 +536,7 @@ look_while_quiet(struct guard *g)
                 if (is_looked_for(&g->items[i]))
                         see(g, &g->items[i]);
         }
-        leave_owner();
+        owner_leave();
         if (g->refresh)
                 g->refresh(g);
         for (size_t i = 0; i < g->count && !g->is_busy && g->rests == rests; i++) {
@@ -579,7 +553,7 @@ look_while_quiet(struct guard *g)
                 item->mark = item->is_hosts ? hosts_mark(g, item) : 0;
                 g->has_hosts |= item->is_hosts;
         }
-        leave_owner();
+        owner_leave();
         if (g->has_hosts && !had_hosts)
                 watch_sources(g);
 }
@@ -599,7 +573,7 @@ guard_sweep(struct guard *g)
                 if (is_looked_for(item))
                         look_at(g, item);
         }
-        leave_owner();
+        owner_leave();
 }
 
 /* What is tracked is compared when the box ends: git of the host may check out meanwhile. */
@@ -622,7 +596,7 @@ guard_rest(struct guard *g)
                 item->mark = mark;
                 tell(g, item, KEPT_CHANGED, 0, "", "");
         }
-        leave_owner();
+        owner_leave();
 }
 
 void
@@ -639,10 +613,10 @@ guard_end(struct guard *g)
 
                 if (item->mode != 'c')
                         continue;
-                enter_owner(g->dirs[item->source]);
+                owner_enter(g->dirs[item->source]);
                 if (mark_of(g->dirs[item->source], item->path) != item->mark)
                         tell(g, item, KEPT_CHANGED, 0, "", "");
-                leave_owner();
+                owner_leave();
         }
         for (size_t i = 0; i < PLAN_SOURCES_MAX; i++)
                 if (g->dirs[i] >= 0)

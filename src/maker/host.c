@@ -239,7 +239,8 @@ one_step(struct host *h, const struct step *s)
         case STEP_CGROUP_WATCH:  return watch_step(h, s);
         case STEP_PRIORITY:      return priority_step();
         case STEP_KEEPING:
-        case STEP_GUARD:         return 0;     /* taken up before the first step (guard.h) */
+        case STEP_GUARD:
+        case STEP_SURVEY:        return 0;     /* taken up before the first step (guard.h, survey.h) */
         case STEP_TREE:          return tree_step(h, s);
         case STEP_SPAWN:         return spawn_step(h, s);
         default:                 return -ENOTSUP;

@@ -27,6 +27,9 @@
 #define SYS_clone3 435
 #define SYS_close_range 436
 #endif
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
 #ifndef SYS_mount_setattr
 #define SYS_mount_setattr 442
 #endif
@@ -38,6 +41,17 @@ static inline long
 answer(long result)
 {
         return result < 0 ? -errno : result;
+}
+
+struct kernel_how { uint64_t flags, mode, resolve; };
+enum { KERNEL_NO_SYMLINKS = 4, KERNEL_BENEATH = 8 };   /* openat2: no link on the way; nothing above `dir` */
+
+static inline int
+kernel_openat2(int dir, const char *path, uint64_t flags, uint64_t resolve)
+{
+        struct kernel_how how = { .flags = flags, .resolve = resolve };
+
+        return (int)answer(syscall(SYS_openat2, dir, path, &how, sizeof how));
 }
 
 static inline int

@@ -39,6 +39,7 @@
 #include "maker/kernel.h"
 #include "maker/lease.h"
 #include "maker/spawner.h"
+#include "maker/survey.h"
 #include "maker/usage.h"
 #include "wire/message.h"
 
@@ -287,6 +288,14 @@ left_ms(uint64_t until)
         return until == UINT64_MAX ? -1 : now >= until ? 0 : until - now > INT_MAX ? INT_MAX : (int)(until - now);
 }
 
+static uint64_t
+first_of(uint64_t one, uint64_t two, uint64_t three)
+{
+        uint64_t first = one < two ? one : two;
+
+        return first < three ? first : three;
+}
+
 /* Of a command alone it is asked what it used; in a box that stays each has a group, or a reaper, that tells. */
 static void
 end_box(pid_t pid, struct usage *ret)
@@ -327,27 +336,32 @@ look(struct guard *guard, struct pollfd *changed, uint64_t *due)
 }
 
 static unsigned must_end;              /* told to, or the keeper has gone */
+static struct survey survey;
 
 /* What the box says of commands is heard to its last word: a name that was seen before is judged by it. */
 static void
 hear_orders(struct guard *guard)
 {
         bool is_busy = guard->is_busy, was_busy = is_busy;
-        _Alignas(8) struct wire_number number;         /* orders have no other body; the plan stays where it is */
+        _Alignas(8) struct wire_busy order;            /* orders have no other body; the plan stays where it is */
         struct wire_message m;
         int got;
 
-        while (!must_end && (got = wire_receive(KEEPER, 0, &m, &number, sizeof number)) != -EAGAIN) {
-                if (got > 0 && m.kind == WIRE_BUSY && m.len == sizeof number)
-                        was_busy |= is_busy = number.number != 0;
+        while (!must_end && (got = wire_receive(KEEPER, 0, &m, &order, sizeof order)) != -EAGAIN) {
+                if (got > 0 && m.kind == WIRE_BUSY && m.len == sizeof order)
+                        was_busy |= is_busy = order.number != 0;
                 else
                         must_end = 1;
+                if (got > 0 && is_busy)
+                        survey_mark(&survey, &(struct timespec){ .tv_sec = order.sec, .tv_nsec = order.nsec });
                 if (got > 0)
                         wire_message_close(&m);
         }
         guard->is_busy = was_busy;
-        if (was_busy && !is_busy)
-                guard_rest(guard);
+        if (!was_busy || is_busy)
+                return;
+        guard_rest(guard);
+        survey_rest(&survey);
 }
 
 /*
@@ -373,9 +387,11 @@ watch(pid_t pid, const struct host *h, struct guard *guard, unsigned *ret_is_oom
         while (waitpid(pid, &status, fds[1].fd >= 0 ? WNOHANG : 0) == 0) {
                 if (due == UINT64_MAX && is_polled(guard))
                         due = clock_boot_ms() + GUARD_LOOK_MS;
-                if (poll(fds, 4, clock_slice_ms(left_ms(until < due ? until : due))) < 0 && errno != EINTR)
+                if (poll(fds, 4, clock_slice_ms(left_ms(first_of(until, due, survey.due_ms)))) < 0 && errno != EINTR)
                         (void)kill(pid, SIGKILL);
                 look(guard, &fds[3], &due);
+                if (left_ms(survey.due_ms) == 0)
+                        survey_look(&survey, guard->is_busy);
                 if (guard->must_kill)
                         (void)kill(pid, SIGKILL);
                 if (left_ms(until) == 0) {
@@ -460,6 +476,8 @@ make(struct wire_message *m)
         guard_begin(&guard, &view, host.sources, is_living);
         guard.report = tell_kept;
         guard.refresh = hear_orders;
+        survey_begin(&survey, &view, host.sources, is_living);
+        survey.report = tell_kept;
         result = do_host_steps(&host, &failed);
         pid = result < 0 ? result : spawn(&host);
         if (pid == 0)
@@ -473,6 +491,7 @@ make(struct wire_message *m)
         tell_spawned(&host, pid);
         ended.wait_status = watch(pid, &host, &guard, &is_oom, &usage);
         guard_end(&guard);
+        survey_end(&survey);
         count(&host, &ended);
         ended.memory_peak = usage.peak_bytes;
         if (ended.cpu_ns == 0 && usage.cpu_ns > 0)

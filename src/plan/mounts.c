@@ -85,6 +85,23 @@ plan_guard(struct builder *b, int source)
         s->text_len = len - 1;         /* the last NUL is the step's own */
 }
 
+/* Of a directory alone: what a command makes in it may be a repository. */
+static void
+plan_survey(struct builder *b, int source)
+{
+        const struct plan_source *from = &b->request->sources[source];
+        struct step *s;
+
+        if (!from->is_directory)
+                return;
+        s = builder_add(b, STEP_SURVEY, from->host_path, "repositories that git of the host would run something in");
+        s->source = source;
+        if (from->leads_len == 0)
+                return;
+        s->text = from->leads;
+        s->text_len = from->leads_len - 1;     /* the last NUL is the step's own */
+}
+
 static bool
 is_protecting(const struct builder *b, const struct plan_mount *m)
 {
@@ -103,6 +120,8 @@ builder_sources(struct builder *b)
 
                 if (is_protecting(b, m) && source->protect_count > 0)
                         plan_guard(b, m->source);
+                if (is_protecting(b, m))
+                        plan_survey(b, m->source);
                 if (b->facts->is_privileged)
                         plan_tree(b, m);
         }

@@ -437,6 +437,9 @@ protected_names_are_held(void **state)
         s = find_step(b.plan, STEP_GUARD, "/home/u/work", NULL);
         assert_true(s && s->source == SOURCE_WORK && s->text_len == sizeof list - 1);
         assert_memory_equal(s->text, list, sizeof list);
+        assert_int_equal(count_op(b.plan, STEP_SURVEY), 1);
+        s = find_step(b.plan, STEP_SURVEY, "/home/u/work", NULL);
+        assert_true(s && s->source == SOURCE_WORK);
         assert_non_null(find_step(b.plan, STEP_KEEPING, "/state/kept/1", NULL));
         for (size_t i = 0; i < sizeof protects / sizeof *protects; i++) {
                 char path[64];
@@ -528,7 +531,7 @@ static const struct layer_row layer_rows[] = {
         { LAYER_MASK, STEP_MASK, "/proc/keys" },  { LAYER_NET, STEP_LOOPBACK, NULL },
         { LAYER_UTS, STEP_HOSTNAME, NULL },        { LAYER_LIMITS, STEP_CGROUP_MAKE, NULL },
         { LAYER_RLIMITS, STEP_RLIMIT, NULL },      { LAYER_HIDE, STEP_HIDE, NULL },
-        { LAYER_PROTECT, STEP_GUARD, NULL }, { LAYER_OVERLAY, STEP_OVERLAY, NULL },
+        { LAYER_PROTECT, STEP_GUARD, NULL }, { LAYER_PROTECT, STEP_SURVEY, NULL }, { LAYER_OVERLAY, STEP_OVERLAY, NULL },
         { LAYER_SEAL, STEP_SEAL, NULL },           { LAYER_IDENTITY, STEP_IDENTITY, NULL },
         { LAYER_PROTECT, STEP_PIN, NULL },         { LAYER_READ_ONLY, STEP_OVERLAY, NULL },
         { LAYER_RESET, STEP_PRIORITY, NULL },      { LAYER_RLIMITS, STEP_USER_POOLS, NULL },

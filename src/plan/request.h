@@ -32,6 +32,7 @@ struct plan_source {
         const char *const *submounts;  size_t submount_count;    /* relative paths of mounts beneath it */
         const char *const *sockets;    size_t socket_count;      /* relative paths of host sockets beneath it */
         const struct plan_protect *protect;  size_t protect_count;
+        const char *leads;  size_t leads_len;  /* repositories that are known: a letter, a path and a NUL each (maker/survey.h) */
 };
 
 /* One mount of the spec, resolved. */

@@ -21,12 +21,12 @@
 #include "plan/protect.h"
 #include "ref/file.h"
 
-enum { PATH_ROOM = 4096, LINKS_MAX = 256, MODULES_DEPTH = 6, MODULES_MAX = 48, NESTED_MAX = 24, LOOK_DEPTH = 1, LOOK_MAX = 1024, INCLUDES_DEPTH = 4, GITFILE_MAX = 8192 };
+enum { PATH_ROOM = 4096, LINKS_MAX = 256, MODULES_DEPTH = 6, MODULES_MAX = 48, NESTED_MAX = 24, WORKTREES_MAX = 24, LOOK_DEPTH = 1, LOOK_MAX = 1024, INCLUDES_DEPTH = 4, GITFILE_MAX = 8192 };
 
 struct looking {
         const struct repository *r;
         struct error *e;
-        unsigned modules, nested, looks;       /* so far */
+        unsigned modules, nested, looks, worktrees;       /* so far */
         int result;
 };
 
@@ -175,6 +175,7 @@ hold_repository(struct looking *l, const char *git, const char *tree)
         };
         char path[PATH_ROOM];
 
+        l->r->know(l->r->holder, 'k', git);
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
                 if (join(path, git, parts[i].name))
                         hold(l, path, parts[i].flags, "of a repository within");
@@ -219,6 +220,27 @@ hold_modules(struct looking *l, const char *directory, unsigned depth)
                 (void)closedir(list);
 }
 
+/* Linked worktrees of the top, wherever they lie: git in one of them reads these. */
+static void
+hold_worktrees(struct looking *l)
+{
+        static const char *const parts[] = { "commondir", "config.worktree" };
+        DIR *list = open_list(l->r, ".git/worktrees");
+        char path[PATH_ROOM], part[PATH_ROOM];
+        struct dirent *entry;
+
+        while (list && l->result == 0 && l->worktrees < WORKTREES_MAX && (entry = readdir(list)) != NULL) {
+                if (entry->d_name[0] == '.' || !join(path, ".git/worktrees", entry->d_name) || !is_directory(l->r, path))
+                        continue;
+                l->worktrees++;
+                for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+                        if (join(part, path, parts[i]))
+                                hold(l, part, PROTECT_ALWAYS, "of a linked worktree");
+        }
+        if (list)
+                (void)closedir(list);
+}
+
 /* `tree` may be the top of a repository: with a directory `.git`, or with a file that says where it is. */
 static void
 hold_nested(struct looking *l, const char *tree)
@@ -249,6 +271,7 @@ hold_link(void *looking, const char *name)
 {
         struct looking *l = looking;
 
+        l->r->know(l->r->holder, 'l', name);
         if (l->result == 0)
                 hold_nested(l, name);
 }
@@ -280,13 +303,15 @@ repository_hold(const struct repository *r, struct error *e)
         struct looking l = { .r = r, .e = e };
 
         if (is_directory(r, ".git")) {
+                r->know(r->holder, 'k', ".git");
                 hold_links(&l, ".git/hooks");
                 follow(&l, ".git/config", "", 0);
                 follow(&l, ".git/config.worktree", "", 0);
                 hold_modules(&l, ".git/modules", 0);
+                hold_worktrees(&l);
         }
         if (r->index)
-                git_index_links(r->index, r->index_len, hold_link, &l);
+                (void)git_index_links(r->index, r->index_len, hold_link, &l);
         look_below(&l, "", 0);
         return l.result;
 }

@@ -17,6 +17,7 @@ struct repository {
         const char *host_path;
         const char *index;  size_t index_len;      /* git's, of the repository at the top; NULL: none */
         int (*hold)(void *holder, const char *path, unsigned flags, const char *why, struct error *e);
+        void (*know)(void *holder, char letter, const char *path);     /* a repository whose parts are held ('k'), a gitlink of the index ('l'): maker/survey.h */
         void *holder;
 };
 

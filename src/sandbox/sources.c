@@ -24,7 +24,7 @@
 #include "sandbox/beneath.h"
 #include "sandbox/repository.h"
 
-enum { PATH_ROOM = 4096, PROTECT_MAX = 512, NAMES_MAX = 8192 };
+enum { PATH_ROOM = 4096, PROTECT_MAX = 512, NAMES_MAX = 8192, LEADS_ROOM = 16 << 10 };
 
 struct opening {
         struct arena *arena;
@@ -70,6 +70,8 @@ struct protecting {
         const char *index;             /* of git; NULL: none */
         size_t index_len;
         bool is_index_read;
+        char *leads;                   /* LEADS_ROOM; NULL: none yet */
+        size_t leads_len;
 };
 
 static bool
@@ -316,12 +318,38 @@ hold_lead(void *holder, const char *path, unsigned flags, const char *why, struc
         return protect_one(holder, path, flags, why, e);
 }
 
+/* For the look when a command has ended. A repository that does not fit is reported then like a new one; gitlinks are not compared. */
+static void
+know_lead(void *holder, char letter, const char *path)
+{
+        struct protecting *p = holder;
+        size_t len = strlen(path) + 2;
+
+        if (!p->leads)
+                p->leads = arena_alloc(p->o->arena, LEADS_ROOM);
+        if (!p->leads || p->leads_len + 2 >= LEADS_ROOM)
+                return;
+        if (p->leads_len + len + 2 > LEADS_ROOM) {
+                if (letter != 'l')
+                        return;
+                letter = 'L';
+                path = "";
+                len = 2;
+        }
+        p->leads[p->leads_len] = letter;
+        memcpy(p->leads + p->leads_len + 1, path, len - 1);
+        p->leads_len += len;
+}
+
 /* What the repositories of the source lead to (H4). */
 static int
 protect_leads(struct protecting *p, const char *source, struct error *e)
 {
-        struct repository r = { .arena = p->o->arena, .fd = p->fd, .host_path = source, .hold = hold_lead, .holder = p };
+        const struct spec_names *open = &p->o->spec->carrel.unprotect;
+        struct repository r = { .arena = p->o->arena, .fd = p->fd, .host_path = source, .hold = hold_lead, .know = know_lead, .holder = p };
 
+        for (size_t i = 0; i < open->count; i++)
+                know_lead(p, 'o', open->items[i]);
         r.index = index_of(p, &r.index_len);
         return repository_hold(&r, e);
 }
@@ -338,6 +366,8 @@ protect_source(struct opening *o, struct plan_source *source, int fd, struct err
                 return -1;
         source->protect = p.items;
         source->protect_count = p.count;
+        source->leads = p.leads;
+        source->leads_len = p.leads_len;
         return 0;
 }
 

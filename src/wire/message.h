@@ -58,7 +58,7 @@ enum wire_kind {
         WIRE_BOX_HANDED,
         /* keeper to spawner */
         WIRE_COLLECT,         /* body: the absolute path of a directory of leases; what killed makers left is undone. Not answered */
-        WIRE_BUSY,            /* box to maker, of one release always: struct wire_number, 1 before a command is begun, 0 once no process of any is left */
+        WIRE_BUSY,            /* box to maker, of one release always: struct wire_busy, 1 before a command is begun, 0 once no process of any is left */
         WIRE_IDLE,            /* guest to box, no body: pid 1 has no child left (told only where execs are WIRE_EXEC_TREE) */
         WIRE_KIND_MAX
 };
@@ -74,9 +74,14 @@ struct wire_box_ended {
 };
 /* What became of a name that programs of the host act on. name: on the host; kept: where it is now, "" if nowhere. Of a longer path the end. */
 enum wire_kept_what { KEPT_MOVED = 1, KEPT_MADE, KEPT_CHANGED, KEPT_STUCK /* could not be moved; the box is killed */, KEPT_STRICT /* moved, the box is killed */,
-                      KEPT_RESTORED /* a configuration: moved, and put back as it was before; key: what may not change, "" where it cannot be read */, KEPT_WHAT_MAX };
+                      KEPT_RESTORED /* a configuration: moved, and put back as it was before; key: what may not change, "" where it cannot be read */,
+                      /* Repositories that the command made or changed. kept: what git would run, one a line (maker/gitdir.h) */
+                      KEPT_REPOSITORY, KEPT_BARE, KEPT_GITLINK, KEPT_SUBMODULE, KEPT_GITFILE /* a file or link .git that leads to one */,
+                      KEPT_INDEX /* an index that changed and is not read: its gitlinks are not known */, KEPT_MORE /* more than are reported */,
+                      KEPT_BOUND /* only so many directories were looked at; kept: how many */, KEPT_WHAT_MAX };
 struct wire_kept { uint32_t what; int32_t sys; char name[760], kept[1024], key[256]; };
 struct wire_number { int32_t number; };
+struct wire_busy { int32_t number; uint32_t nsec; int64_t sec; };      /* sec, nsec: now, of CLOCK_REALTIME_COARSE: as inodes are stamped */
 struct wire_size { uint16_t rows, columns; };
 struct wire_exec_number { uint32_t exec; int32_t number; };
 struct wire_exec_size { uint32_t exec; uint16_t rows, columns; };
