@@ -31,6 +31,8 @@ rlimit_step(const struct step *s)
                 return -errno;
         if (now.rlim_max != RLIM_INFINITY && want.rlim_max > now.rlim_max)
                 want.rlim_cur = want.rlim_max = now.rlim_max;
+        if ((s->flags & STEP_SOFT) != 0 && want.rlim_cur > STEP_FILES_SOFT)
+                want.rlim_cur = STEP_FILES_SOFT;
         return syscall(SYS_prlimit64, 0, resource, &want, NULL) < 0 ? -errno : 0;
 }
 

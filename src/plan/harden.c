@@ -23,16 +23,17 @@ static const struct pool_row pools[] = {
         { RLIMIT_MSGQUEUE, 819200, "the kernel's own default of POSIX message queues" },
 };
 
-static void
+static struct step *
 rlimit(struct builder *b, int resource, uint64_t value, const char *why)
 {
         struct step *s;
 
         if (value == SPEC_UNSET || !builder_has(b, LAYER_RLIMITS))
-                return;
+                return NULL;
         s = builder_add(b, STEP_RLIMIT, "", why);
         s->number = (uint64_t)resource;
         s->number2 = value;
+        return s;
 }
 
 static void
@@ -73,14 +74,24 @@ identity(struct builder *b)
         s->number2 = PLAN_GID;
 }
 
+/* Who writes a number means what a process has from its start; a default leaves programs that use select(2) as they are. */
+static void
+open_files(struct builder *b)
+{
+        struct step *s = rlimit(b, RLIMIT_NOFILE, b->spec->limits.open_files, "limits.open_files");
+
+        if (s && !builder_is_written(b, "open_files"))
+                s->flags |= STEP_SOFT;
+}
+
 void
 builder_harden(struct builder *b)
 {
         for (size_t i = 0; i < sizeof pools / sizeof *pools; i++)
-                rlimit(b, pools[i].resource, pools[i].value, pools[i].why);
-        rlimit(b, RLIMIT_NOFILE, b->spec->limits.open_files, "limits.open_files");
+                (void)rlimit(b, pools[i].resource, pools[i].value, pools[i].why);
+        open_files(b);
         if (b->spec->limits.pids != SPEC_UNSET)
-                rlimit(b, RLIMIT_NPROC, builder_tasks(b), "limits.pids and our own, counted in the box's own user namespace");
+                (void)rlimit(b, RLIMIT_NPROC, builder_tasks(b), "limits.pids and our own, counted in the box's own user namespace");
         identity(b);
         if (builder_has(b, LAYER_NO_NEW_PRIVS))
                 (void)builder_add(b, STEP_NO_NEW_PRIVS, "", "set-id programs gain nothing");

@@ -226,10 +226,10 @@ plan_io(struct builder *b)
         }
 }
 
-static bool
-is_disk_asked(const struct spec *spec)
+bool
+builder_is_written(const struct builder *b, const char *name)
 {
-        return node_find(node_find(node_find(spec->metadata, "carrel"), "limits"), "disk_mb") != NULL;
+        return node_find(node_find(node_find(b->spec->metadata, "carrel"), "limits"), name) != NULL;
 }
 
 /* Private places are sized. A workspace's own disk cannot be capped without privileges over it: a floor is kept free. */
@@ -240,7 +240,7 @@ plan_disk(struct builder *b)
                 if (b->request->mounts[i].is_read_only)
                         continue;
                 b->plan->disk_floor_mb = FLOOR_MB;
-                if (is_disk_asked(b->spec))
+                if (builder_is_written(b, "disk_mb"))
                         warn_unenforceable(b, "disk_mb", "it caps the private places; of a writable mount only a floor of free space is kept");
                 return;
         }

@@ -1,4 +1,4 @@
-/* plan/limits_test.c - what plan/limits.c plans for memory, where hosts differ in what they count. */
+/* plan/limits_test.c - what plan/limits.c plans for memory, where hosts differ in what they count; what nobody wrote. */
 #include "plan/plan.h"
 #include "base/unit.h"
 
@@ -96,12 +96,51 @@ buffers_of_sockets_are_capped_or_warned_of(void **state)
         }
 }
 
+static uint64_t
+number_of(const struct plan *plan, enum step_op op, uint64_t number2)
+{
+        for (size_t i = 0; i < plan->step_count; i++)
+                if (plan->steps[i].op == op && (number2 == 0 || plan->steps[i].number2 == number2))
+                        return op == STEP_RLIMIT ? plan->steps[i].flags : plan->steps[i].number;
+        return UINT64_MAX;
+}
+
+/* What is written is given as it is; what nobody wrote leaves half of the machine's memory, and lets programs that use select(2) be. */
+static void
+defaults_are_not_what_was_written(void **state)
+{
+        static const struct node value = { .kind = NODE_INT, .integer = 1 };
+        static const struct { const char *written; uint64_t memory_mb, size_mib, files_flags; } cases[] = {
+                { "none", 0, 2048, STEP_SOFT }, { "none", 100000, 2048, STEP_SOFT }, { "none", 1000, 500, STEP_SOFT }, { "disk_mb", 1000, 2048, STEP_SOFT },
+                { "open_files", 1000, 500, 0 },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct node member = value, limits = { .kind = NODE_MAP, .key = "limits", .first = &member }, carrel = { .kind = NODE_MAP, .key = "carrel", .first = &limits };
+                struct node metadata = { .kind = NODE_MAP, .first = &carrel };
+                struct bench b;
+
+                setup(&b, 1);
+                member.key = cases[i].written;
+                b.spec.metadata = &metadata;
+                b.spec.limits.disk_mb = 2048;
+                b.spec.limits.open_files = 65536;
+                b.facts.memory_mb = cases[i].memory_mb;
+                must_build(&b);
+                assert_int_equal(number_of(b.plan, STEP_SCRATCH, 0), cases[i].size_mib << 20);
+                assert_int_equal(number_of(b.plan, STEP_RLIMIT, 65536), cases[i].files_flags);
+                arena_fini(&b.arena);
+        }
+}
+
 int
 main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(out_of_memory_ends_a_box_that_runs_one_command_alone),
                 cmocka_unit_test(buffers_of_sockets_are_capped_or_warned_of),
+                cmocka_unit_test(defaults_are_not_what_was_written),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,10 +136,19 @@ static const struct private_row privates[] = {
         { PLAN_HOME, "home", 0755, "a home of its own" },
 };
 
+/* They are memory. What nobody asked for is not more than half of the machine's, as a tmpfs that has no size. */
+static uint64_t
+private_mib(const struct builder *b)
+{
+        uint64_t mib = b->spec->limits.disk_mb == SPEC_UNSET ? SPEC_DISK_MB : b->spec->limits.disk_mb, half = b->facts->memory_mb / 2;
+
+        return half > 0 && mib > half && !builder_is_written(b, "disk_mb") ? half : mib;
+}
+
 static void
 plan_private(struct builder *b)
 {
-        uint64_t mib = b->spec->limits.disk_mb == SPEC_UNSET ? 256 : b->spec->limits.disk_mb;
+        uint64_t mib = private_mib(b);
 
         add_dir(b, "/var", 0755, "holds /var/tmp");
         (void)add_text(b, STEP_LINK, "/var/tmp", "/tmp", "private, gone with the box");

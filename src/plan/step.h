@@ -25,6 +25,7 @@ enum step_flag {
         STEP_UNIFIED   = 1u << 5,    /* a v2 group: the box is cloned into it */
         STEP_SUID      = 1u << 6,    /* tests only: without nosuid */
         STEP_DEV       = 1u << 7,    /* tests only: without nodev */
+        STEP_SOFT      = 1u << 8,    /* RLIMIT of open files: soft STEP_FILES_SOFT, which a process may raise to the hard one */
 };
 
 /* CGROUP_WATCH counts: what the file tells. OOM_CONTROL also ends the box at the first kill for want of memory. */
@@ -36,7 +37,7 @@ enum step_access { ACCESS_READ = 1, ACCESS_WRITE, ACCESS_DEVICE, ACCESS_PROC };
 /* FILTER numbers. */
 enum step_filter { STEP_FILTER_DEFAULT = 1, STEP_FILTER_NO_UNIX };
 
-enum { STEP_NO_SOURCE = -1 };
+enum { STEP_NO_SOURCE = -1, STEP_FILES_SOFT = 1024 /* as systemd has it: select(2) cannot name more */ };
 
 struct step {
         enum step_op op;

@@ -12,7 +12,7 @@
 #include "spec/section.h"
 
 /* Of a caller who is not the daemon's own user. */
-enum { OTHERS_MEMORY_MB = 4096, OTHERS_PIDS = 1024, OTHERS_FILES = 16384, OTHERS_DISK_MB = 1024, OTHERS_SANDBOXES = 64, OTHERS_EXECS = 1024 };
+enum { OTHERS_MEMORY_MB = 4096, OTHERS_PIDS = 1024, OTHERS_FILES = 16384, OTHERS_DISK_MB = 2048, OTHERS_SANDBOXES = 64, OTHERS_EXECS = 1024 };
 
 struct host_limits
 host_limits_none(void)

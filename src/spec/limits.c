@@ -15,7 +15,8 @@ static const struct field limits_rows[] = {
           .help = "Longest time one command may run, milliseconds; then all its processes are killed. A call that asks for more (--timeout) is refused." },
         { .name = "memory_mb", .camel = "memoryMb", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, memory_mb),
           .min = 1, .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET,
-          .help = "Memory of the whole sandbox, MiB; a hard cap." },
+          .help = "Memory of the whole sandbox, MiB; a hard cap. Counted: the memory of its processes, what its private places hold (disk_mb), "
+                  "shared memory, buffers of sockets, and swap. Not counted: files of mounts, which the kernel may forget." },
         { .name = "cpu_ms", .camel = "cpuMs", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, cpu_ms),
           .min = 1, .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET,
           .help = "CPU time one command and its children may use, milliseconds." },
@@ -36,15 +37,17 @@ static const struct field carrel_limits_rows[] = {
         { .name = "cpu_millicores", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, cpu_millicores), .min = 10,
           .max = CPUS_MAX * 1000, .fallback = SPEC_UNSET, .help = "Share of the processors; 1000 is one of them." },
         { .name = "pids", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, pids), .min = 1, .max = TASKS_MAX,
-          .fallback = 512, .help = "Processes and threads at once." },
+          .fallback = 4096, .help = "Processes and threads at once." },
         { .name = "open_files", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, open_files), .min = 16,
-          .max = FILES_MAX, .fallback = 1024, .help = "Open descriptors of one process." },
+          .max = FILES_MAX, .fallback = 65536, .help = "Open descriptors of one process. Where it is not written, a process begins with 1024 and may raise that itself "
+                  "(ulimit -n); what is written, it has from its start. Never more than whoever starts the sandbox may have." },
         { .name = "io_read_bps", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, io_read_bps), .min = 1,
           .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET, .help = "Bytes read per second, each block device." },
         { .name = "io_write_bps", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, io_write_bps), .min = 1,
           .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET, .help = "Bytes written per second, each block device." },
         { .name = "disk_mb", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, disk_mb), .min = 1,
-          .max = 1u << 30, .fallback = 256, .help = "All private writable places together (/tmp, /var/tmp, /run, /dev/shm, home), MiB. "
+          .max = 1u << 30, .fallback = SPEC_DISK_MB, .unwritten = "2048, or half of the machine's memory if that is less",
+          .help = "All private writable places together (/tmp, /var/tmp, /run, /dev/shm, home), MiB. They are memory: what they hold counts against memory_mb. "
                   "They hold one file or directory for each 4 KiB of it, and at least 65536." },
         { .name = "output_bytes", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, output_bytes), .min = 1,
           .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET,

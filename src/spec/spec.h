@@ -20,6 +20,8 @@
 
 #define SPEC_UNSET UINT64_MAX
 
+enum { SPEC_DISK_MB = 2048 };         /* of private places, where nobody wrote a number */
+
 struct spec_place { unsigned line, column; };
 
 struct spec_limits {                  /* AIP-36 limits and metadata.carrel.limits; SPEC_UNSET if not given */
@@ -27,11 +29,11 @@ struct spec_limits {                  /* AIP-36 limits and metadata.carrel.limit
         uint64_t memory_mb;           /* MiB, whole sandbox */
         uint64_t cpu_ms;              /* CPU time of the whole tree, per command */
         uint64_t cpu_millicores;      /* 1000 is one CPU */
-        uint64_t pids;                /* tasks at once; default 512 */
-        uint64_t open_files;          /* per process; default 1024 */
+        uint64_t pids;                /* tasks at once; default 4096 */
+        uint64_t open_files;          /* per process; default 65536, of which 1024 at the start */
         uint64_t io_read_bps;         /* bytes per second and device */
         uint64_t io_write_bps;
-        uint64_t disk_mb;             /* MiB, all private writable places together; default 256 */
+        uint64_t disk_mb;             /* MiB, all private writable places together; default 2048 */
         uint64_t output_bytes;        /* standard output and error together; past it output is dropped and counted */
         bool is_timeout_given;        /* timeout_ms was written, be it the default's number */
         uint64_t timeout_max_ms;      /* for a command that has no limit of its own: the host's; SPEC_UNSET: none. Set by policy/ */

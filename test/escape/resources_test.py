@@ -135,6 +135,14 @@ def descriptors():
         done = ws.python("import os,resource\nn=0\ntry:\n  while n<100000: os.open('/dev/null',0); n+=1\nexcept OSError as e: print(n,e.errno)\n"
                          "try: resource.setrlimit(resource.RLIMIT_NOFILE,(9999,9999)); print('raised')\nexcept (ValueError,OSError): print('held')")
         check("D07: open files end at the limit, and it cannot be raised", done.stdout.split()[1:] == [b"24", b"held"] and int(done.stdout.split()[0]) < 100, done)
+        held = "import os,resource as r\nprint(*r.getrlimit(r.RLIMIT_NOFILE))\nr.setrlimit(r.RLIMIT_NOFILE,(4096,%d))\nfor i in range(3000): os.open('/dev/null',0)\nprint('open')\n" \
+               "try: r.setrlimit(r.RLIMIT_NOFILE,(%d,%d)); print('raised')\nexcept (ValueError,OSError): print('held')"
+        most = min(65536, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+        with Workspace() as silent, Workspace(carrel="limits: {open_files: 2000}") as wordy:
+            done = silent.python(held % (most, most + 1, most + 1))
+            check("D07: a silent manifest: 1024 at the start, 65536 for a program that asks, and no more", done.stdout.split() == [b"1024", b"%d" % most, b"open", b"held"], done)
+            done = wordy.python("import resource as r; print(*r.getrlimit(r.RLIMIT_NOFILE))")
+            check("D07: ... what is written, a process has from its start", done.stdout.split() == [b"2000", b"2000"], done)
         if has_layers():
             done = ws.without("rlimits", ["python3", "-c", "import os\nfor i in range(150): os.open('/dev/null',0)\nprint('more')"])
             check("D07: (control) with rlimits off there are more", b"more" in done.stdout, done)
