@@ -29,7 +29,7 @@
 #define NETLINK_SOCK_DIAG 4
 #endif
 
-enum { TMPFS_INODES = 65536 /* at least */, INODE_BYTES = 4096 /* of size that allow one more */, ROOT_PAGES = 16 * 4096, STOCK_FIRST = 128, STOCK_EARLY = 24 };
+enum { TMPFS_INODES = 65536 /* at least */, INODE_BYTES = 4096 /* of size that allow one more */, ROOT_PAGES = 16 * 4096, STOCK_FIRST = 128, STOCK_EARLY = 24, STOCK_LOWEST = 4, STOCK_FEW = 8 };
 
 /* Names in the workshop: what hides a file, what hides a directory. */
 #define NOTHING "nothing"
@@ -119,12 +119,22 @@ read_ports(const struct step *s, uint16_t ret[WALL_PORTS_MAX])
         return (uint64_t)count == s->number ? count : -EINVAL;
 }
 
-/* Out of the way of descriptors that commands bring, whatever few the limit permits; in ascending order. */
+/* Out of the way of descriptors that commands bring, whatever few the limit permits. */
+static int
+first_kept(void)
+{
+        struct rlimit files = { 0, 0 };
+
+        if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur <= STOCK_EARLY + STOCK_FEW)
+                return STOCK_LOWEST;
+        return files.rlim_cur > STOCK_FIRST + WALL_STOCK_MAX + 1 ? STOCK_FIRST : STOCK_EARLY;
+}
+
+/* In ascending order. */
 static int
 keep_stock(struct box *box, const int *sockets, size_t count)
 {
-        struct rlimit files = { 0, 0 };
-        int at = getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > STOCK_FIRST + WALL_STOCK_MAX ? STOCK_FIRST : STOCK_EARLY;
+        int at = first_kept();
 
         for (size_t i = 0; i < count; i++) {
                 int fd = fcntl(sockets[i], F_DUPFD_CLOEXEC, at);

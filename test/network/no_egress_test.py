@@ -134,6 +134,12 @@ def addresses(project):
     check("  its own loopback is its own, and nothing is reported", got["exit_code"] == 0 and "denials" not in got, got)
 
 
+def few_descriptors(project):
+    wrong = [(n, done) for n in (16, 20, 24, 32, 64) for done in [subprocess.run(["sh", "-c", "ulimit -n %d; exec %s run -- getent hosts few.example" % (n, CARREL)], cwd=project.folder,
+             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ALWAYS)] if done.returncode != 2 or b"few.example is not in" not in done.stderr]
+    check("with few descriptors it is the same", not wrong, *wrong)
+
+
 # -- hostile questions -------------------------------------------------------------------------------------------------
 
 STORM = """
@@ -247,7 +253,7 @@ def heard(d, box):
 
 def main(only=()):
     with Project() as project:
-        for part in (readme_npm, programs, pip, addresses, storm, at_once):
+        for part in (readme_npm, programs, pip, addresses, few_descriptors, storm, at_once):
             if not only or part.__name__ in only:
                 part(project)
     if not only or "living" in only:
