@@ -186,6 +186,8 @@ take_output(struct live *l, struct carrel_error *e)
                 l->is_left = p.kind == CARREL_PORT;
                 if (p.kind == CARREL_END || l->is_left)
                         end_output(l);
+                if (p.kind == CARREL_STDOUT && l->o->has_terminal)
+                        terminal_show(&l->mode, p.bytes, p.len);
                 if (p.kind == CARREL_STDOUT || p.kind == CARREL_STDERR)
                         sink_put(p.kind == CARREL_STDOUT ? &l->out : &l->err, p.bytes, p.len);
                 (void)sink_write(&l->err);     /* without anybody to read its errors the command goes on */

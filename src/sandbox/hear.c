@@ -75,6 +75,7 @@ take_terminal(struct session *s, struct wire_message *m)
         s->in.sink = STREAM_FILE;
         stream_init(&s->out, other, s->o->out);
         s->out.owns_from = true;
+        s->out.shown_on = &s->mode;
         m->fds[0] = -1;
         terminal_raw(&s->mode, s->o->in);
 }

@@ -149,6 +149,8 @@ fill(struct stream *s)
         s->bytes += (uint64_t)got;
         s->start = 0;
         s->end = permitted(s, (size_t)got);
+        if (s->shown_on)
+                terminal_show(s->shown_on, s->buffer, s->end);
         if (s->escapes)
                 s->end = visible_write(&s->visible, raw, s->end, false, s->buffer);
         if (s->sink == STREAM_CAPTURE) {
@@ -190,6 +192,8 @@ move_inside(struct stream *s)
         size_t len = s->budget && *s->budget < SPLICE_LEN ? (size_t)*s->budget : SPLICE_LEN;
         ssize_t moved = splice(s->from, NULL, s->to, NULL, len, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 
+        if (moved > 0 && s->shown_on)
+                terminal_show(s->shown_on, NULL, 0);
         if (moved > 0) {
                 s->bytes += (uint64_t)moved;
                 (void)permitted(s, (size_t)moved);

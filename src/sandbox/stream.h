@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sandbox/terminal.h"
 #include "text/visible.h"
 
 enum stream_sink {
@@ -35,6 +36,7 @@ struct stream {
         int error;                     /* errno, where bytes were lost although no reader went away: a full disk */
         uint64_t bytes, dropped;       /* read from the source, and how much of that went nowhere */
         uint64_t *budget;              /* bytes that may still pass, shared between streams; NULL: no end */
+        struct terminal_mode *shown_on;        /* the terminal that what passes here goes to, or NULL */
         char *captured;                /* STREAM_CAPTURE */
         size_t captured_len, captured_max;
 };

@@ -3,17 +3,22 @@
  *
  * Room: sandbox (joining). Touches: the caller's terminal, clock.
  * Theory: with -t the command speaks to the terminal itself, and the terminal answers some of what it is asked (its size, its name) as if it was typed. An answer
- * that comes after the command's end must not be read by the caller's shell (P14): who restores waits until the terminal is quiet, and discards what came.
+ * that comes after the command's end must not be read by the caller's shell (P14): who restores waits until the terminal is quiet, and discards what came. It
+ * waits where the terminal was shown anything that one could answer: any control sequence but those that are known to be answered by none.
+ *
+ *     TEXT --ESC--> ESCAPE --[--> SEQUENCE --?--> PRIVATE        each back to TEXT with the byte that ends it
  */
 #include "sandbox/terminal.h"
 
 #include <poll.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "clock/clock.h"
 
-enum { QUIET_MS = 50, DRAIN_MS = 500, ANSWER_ROOM = 512 };
+enum { QUIET_MS = 50, DRAIN_MS = 500, ANSWER_ROOM = 512, NUMBER_MAX = 1000000 };
+enum place { TEXT, ESCAPE, SEQUENCE, PRIVATE };
 
 void
 terminal_size(int fd, uint16_t *ret_rows, uint16_t *ret_columns)
@@ -42,6 +47,57 @@ terminal_raw(struct terminal_mode *mode, int fd)
         mode->is_raw = true;
 }
 
+static bool
+is_one_of(const char *bytes, char c)
+{
+        return c != '\0' && strchr(bytes, c);
+}
+
+/* Modes that change what is shown, or how: wrapping, the cursor, the other screen, pasting. Others make some terminals report at once. */
+static bool
+is_silent_mode(uint32_t number)
+{
+        return number == 1 || number == 7 || number == 12 || number == 25 || number == 1049 || number == 2004;
+}
+
+/* Where the next byte is; `*ret_asks` where this one may have asked something. */
+static enum place
+step(struct terminal_mode *mode, char c, bool *ret_asks)
+{
+        static const char silent[] = "ABCDEFGHIJKLMPSTXZ@`abdefghlmrs";
+        enum place place = mode->place;
+
+        if (place == TEXT) {
+                *ret_asks = is_one_of("\005\220\230\232\233\235\236\237", c);     /* ENQ, and one byte for ESC and another */
+                return c == '\033' ? ESCAPE : TEXT;
+        }
+        if (place == ESCAPE) {
+                *ret_asks = is_one_of("PXZ]^_\033", c);
+                mode->number = 0;
+                return c == '[' ? SEQUENCE : c >= 0x20 && c <= 0x2f ? ESCAPE : TEXT;
+        }
+        if (place == SEQUENCE && c == '?' && mode->number == 0)
+                return PRIVATE;
+        if (c >= '0' && c <= '9') {
+                mode->number = mode->number < NUMBER_MAX ? mode->number * 10 + (uint32_t)(c - '0') : NUMBER_MAX;
+                return place;
+        }
+        if (place == SEQUENCE && (c == ';' || c == ':'))
+                return SEQUENCE;
+        *ret_asks = place == SEQUENCE ? !is_one_of(silent, c) : c != 'l' && (c != 'h' || !is_silent_mode(mode->number));
+        return TEXT;
+}
+
+void
+terminal_show(struct terminal_mode *mode, const char *bytes, size_t len)
+{
+        bool asks = !bytes;
+
+        for (size_t i = 0; !asks && !mode->may_answer && i < len; i++)
+                mode->place = (uint8_t)step(mode, bytes[i], &asks);
+        mode->may_answer = mode->may_answer || asks;
+}
+
 /* In the background reading would stop us. */
 static void
 drain(int fd)
@@ -61,7 +117,9 @@ void
 terminal_restore(struct terminal_mode *mode)
 {
         if (mode->is_raw) {
-                drain(mode->fd);
+                if (mode->may_answer || mode->place != TEXT)
+                        drain(mode->fd);
+                mode->may_answer = false;
                 (void)tcsetattr(mode->fd, TCSAFLUSH, &mode->before);
         }
         mode->is_raw = false;
