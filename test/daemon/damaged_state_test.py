@@ -4,15 +4,17 @@
 
 It never starts and then fails every create (as it did where state.db could be read and not written).
 """
+import concurrent.futures
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import ALWAYS, CARREL, ROOT, check, end, need_programs, report, until
+from box_rig import ALWAYS, CARREL, DEEP, ROOT, check, end, need_programs, report, until
 from daemon_rig import Daemon
 
 LOG, DATABASE = "state.db-wal", "state.db"
@@ -92,6 +94,57 @@ def runtime_directory():
               "chmod 700 " + leases in text, status, text)
 
 
+STEP, FRAME, HEAD = 512, 24 + 4096, 32      # bytes: of the sweep; of a frame of the log, and of its head
+
+
+def copy_files(source, target):
+    """Without its sockets."""
+    shutil.copytree(source, target, ignore=lambda at, names: [n for n in names if stat.S_ISSOCK(os.lstat(os.path.join(at, n)).st_mode)])
+
+
+def try_length(before, length):
+    """What is wrong after the log of this state has lost what lies behind `length`."""
+    with tempfile.TemporaryDirectory(prefix="carrel-damaged-") as folder:
+        state = os.path.join(folder, "state")
+        copy_files(before, state)
+        os.truncate(os.path.join(state, LOG), length)
+        d = Daemon(state=state)
+        try:
+            d.start()
+            made = d.call("POST", "/v1/sandboxes", {"name": "after"})
+            ran = d.call("POST", "/v1/sandboxes/after/execs", {"argv": ["true"]})
+            d.end()
+            return [] if made.status == 201 and ran.status == 200 else ["%d bytes left: %r, %r, %s" % (length, made, ran, d.log_text())]
+        except AssertionError as e:
+            return [] if "state_unusable" in str(e) and "ended with 125" in str(e) else ["%d bytes left: %s" % (length, e)]
+        finally:
+            d.stop(signal.SIGKILL)
+            shutil.rmtree(d.folder, ignore_errors=True)
+
+
+def sweep():
+    """The log ends at each place: the daemon goes on, or refuses to start; no create is answered with a fault of ours."""
+    with tempfile.TemporaryDirectory(prefix="carrel-damaged-") as folder:
+        state, before = os.path.join(folder, "state"), os.path.join(folder, "before")
+        d = Daemon(state=state)
+        try:
+            d.start()
+            for i in range(3):
+                d.create(name="n%d" % i)
+            parts = d.children()
+            d.stop(signal.SIGKILL)
+            until("its processes have gone", lambda: not any(os.path.exists("/proc/%d" % pid) for pid in parts.values()))
+            copy_files(state, before)
+        finally:
+            d.stop(signal.SIGKILL)
+            shutil.rmtree(d.folder, ignore_errors=True)
+        size = os.path.getsize(os.path.join(before, LOG))
+        lengths = range(0, size, STEP) if DEEP else (1, HEAD, HEAD + FRAME, HEAD + FRAME + STEP, size - STEP)
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            wrong = sum(pool.map(lambda n: try_length(before, n), lengths), [])
+        report("a log of %d bytes that ends at %s: the daemon goes on or refuses to start" % (size, "each step of %d" % STEP if DEEP else "odd places"), wrong[:5])
+
+
 def as_user():
     """The same as an ordinary user, who cannot write a file that is closed to him."""
     with tempfile.TemporaryDirectory(prefix="carrel-damaged-user-") as folder:
@@ -103,10 +156,10 @@ def as_user():
         os.chown(home, 4711, 4711)
         shutil.copytree(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), os.path.join(folder, "test"))
         done = subprocess.run(["setpriv", "--reuid=4711", "--regid=4711", "--clear-groups", sys.executable, os.path.join(folder, "test/daemon/damaged_state_test.py")],
-                              env={"HOME": home, "PATH": "/usr/local/bin:/usr/bin:/bin", "CARREL": program, "TMPDIR": home, "XDG_RUNTIME_DIR": home}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=ALWAYS, check=False)
+                              env={"HOME": home, "PATH": "/usr/local/bin:/usr/bin:/bin", "CARREL": program, "TMPDIR": home, "XDG_RUNTIME_DIR": home, "CARREL_TEST_DEEP": "1" if DEEP else ""}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=None if DEEP else ALWAYS, check=False)
         text = done.stdout.decode()
-        check("all of it as an ordinary user", done.returncode == 0 and "1..%d" % (len(ROWS) + 1) in text, text)
+        check("all of it as an ordinary user", done.returncode == 0 and "1..%d" % (len(ROWS) + 2) in text, text)
 
 
 if __name__ == "__main__":
@@ -116,5 +169,6 @@ if __name__ == "__main__":
     if ROOT:
         as_user()
     else:
+        sweep()
         runtime_directory()    # root's is /run/carrel, which is every daemon's of this machine
     end()
