@@ -82,6 +82,7 @@ static const struct api_param exec_params[] = {
         { FIELD_INPUT, 0, 0, 65536 }, { FIELD_TTY, 0, ANY }, { FIELD_ROWS, 0, NUMBER_TERMINAL_SIDE }, { FIELD_COLUMNS, 0, NUMBER_TERMINAL_SIDE },
         { FIELD_KEEP_BYTES, 0, NUMBER_KEPT_BYTES }, { FIELD_OUTPUT_BYTES, 0, NUMBER_BYTES }, { FIELD_LOSSLESS, 0, ANY }, { FIELD_KILL_REST, 0, ANY },
         { FIELD_WAIT_PORTS, 0, ANY }, { FIELD_WAIT_PORTS_MS, 0, NUMBER_DURATION_MS }, { FIELD_TASK, 0, 1, 63 }, { FIELD_KEY, 0, 1, 63 },
+        { FIELD_CLIENT, PARAM_DOOR_ONLY, 1, 62 },
 };
 static const struct api_param exec_id_params[] = { ID_IN_PATH, EXEC_IN_PATH };
 static const struct api_param exec_get_params[] = {
@@ -103,6 +104,7 @@ static const struct api_param connect_params[] = { { FIELD_ID, 0, 1, 64 }, { FIE
 static const struct api_param token_params[] = { { FIELD_OWNER, 0, 1, 64 }, { FIELD_SCOPE, 0, 1, 8 } };
 static const struct api_param revoke_params[] = { { FIELD_ID, PARAM_REQUIRED | PARAM_IN_PATH, 1, 64 } };
 static const struct api_param network_params[] = { ID_IN_PATH, { FIELD_EGRESS, PARAM_REPEATED, 1, 264 } };
+static const struct api_param client_params[] = { { FIELD_CLIENT, PARAM_REQUIRED | PARAM_DOOR_ONLY, 1, 62 } };
 static const struct api_param watch_params[] = { { FIELD_ID, PARAM_IN_QUERY, 1, 64 } };
 
 #define COUNT(a) (sizeof (a) / sizeof *(a))
@@ -157,6 +159,8 @@ static const struct operation operations[] = {
         { OP_NETWORK, "network", "PUT", "/v1/sandboxes/{id}/network", OPERATION_IDEMPOTENT, TAKES(network_params), TAKES(sandbox_results),
           "Gives it another list of destinations, judged like the first, whole or not at all; what it no longer allows is closed." },
         { OP_CALLER, "caller", NULL, NULL, OPERATION_READ | OPERATION_CONTEXT | OPERATION_INTERNAL, NONE, TAKES(owner_results), "For whom a caller's connection counts." },
+        { OP_CLIENT_HEARD, "client.heard", NULL, NULL, OPERATION_READ | OPERATION_CONTEXT | OPERATION_INTERNAL, TAKES(client_params), NONE,
+          "A client is there: what ends with it goes on." },
 };
 
 const struct api_field *

@@ -47,6 +47,8 @@ print_params(struct sheet *sheet, const struct operation *o)
                 char value[LINE_MAX_LEN];
                 const char *cells[] = { f->name, value, f->help, NULL };
 
+                if ((o->params[i].flags & PARAM_DOOR_ONLY) != 0)
+                        continue;
                 describe(f, &o->params[i], value, sizeof value);
                 sheet_row(sheet, cells);
         }

@@ -99,7 +99,7 @@ answer_exec(struct record_writer *w, const struct sandbox *s, const struct wire_
         record_text(w, FIELD_STATE, state_name(l->state));
         if (l->pid > 0)
                 record_uint(w, FIELD_PID, (uint64_t)l->pid);
-        if (l->task[0] != '\0')
+        if (l->task[0] != '\0' && !client_is_task(l->task))
                 record_text(w, FIELD_TASK, l->task);
         if (l->key[0] != '\0')
                 record_text(w, FIELD_KEY, l->key);

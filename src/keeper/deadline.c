@@ -163,7 +163,8 @@ on_task(struct loop_timer *t)
 {
         struct task *task = (struct task *)t;
         struct sandbox *s = task->sandbox;
-        struct wire_box_kill kill = { .word = OUTCOME_TIMED_OUT };
+        bool is_client = client_is_task(task->name);
+        struct wire_box_kill kill = { .word = is_client ? OUTCOME_KILLED : OUTCOME_TIMED_OUT };
         struct error e;
 
         memcpy(kill.task, task->name, sizeof kill.task);
@@ -171,7 +172,8 @@ on_task(struct loop_timer *t)
                 (void)box_send(s->box, WIRE_BOX_KILL, &kill, sizeof kill);
         (void)store_task_remove(s->keeper->store, s->id, task->name, &e);
         task_remove(task);
-        watch_tell(s, "task-timed-out", NULL);
+        if (!is_client)
+                watch_tell(s, "task-timed-out", NULL);
 }
 
 struct task *
@@ -187,9 +189,12 @@ task_find(const struct sandbox *s, const char *name)
 int
 task_begin(struct sandbox *s, const char *name, uint64_t deadline_ms, struct error *e)
 {
+        bool is_client = client_is_task(name);
         struct task *t;
 
-        if (s->task_count >= SANDBOX_TASKS_MAX)
+        if (is_client && s->client_count >= SANDBOX_CLIENTS_MAX)
+                return fail(e, ERROR_QUOTA_EXCEEDED, "at most %d clients at once have background processes in a sandbox", SANDBOX_CLIENTS_MAX);
+        if (!is_client && s->task_count >= SANDBOX_TASKS_MAX)
                 return fail(e, ERROR_QUOTA_EXCEEDED, "a sandbox has at most %d tasks at once", SANDBOX_TASKS_MAX);
         t = calloc(1, sizeof *t);
         if (!t)
@@ -199,9 +204,16 @@ task_begin(struct sandbox *s, const char *name, uint64_t deadline_ms, struct err
         (void)memccpy(t->name, name, '\0', sizeof t->name - 1);
         t->next = s->tasks;
         s->tasks = t;
-        s->task_count++;
+        *(is_client ? &s->client_count : &s->task_count) += 1;
         (void)loop_timer_set(s->keeper->loop, &t->timer, deadline_ms, on_task);
         return 0;
+}
+
+void
+task_extend(struct task *t, uint64_t deadline_ms)
+{
+        t->deadline_ms = deadline_ms;
+        (void)loop_timer_set(t->sandbox->keeper->loop, &t->timer, deadline_ms, on_task);
 }
 
 void
@@ -215,7 +227,7 @@ task_remove(struct task *t)
                         break;
                 }
         }
-        s->task_count--;
+        *(client_is_task(t->name) ? &s->client_count : &s->task_count) -= 1;
         loop_timer_remove(&t->timer);
         free(t);
 }

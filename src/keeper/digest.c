@@ -76,7 +76,7 @@ digest_create(const struct record *r, bool for_pool, unsigned char ret[DIGEST_LE
 void
 digest_exec(enum operation_code op, const struct record *r, unsigned char ret[DIGEST_LEN])
 {
-        static const uint16_t left_out[] = { FIELD_KEY, FIELD_ID, FIELD_UID, FIELD_TOKEN, FIELD_LOSSLESS, FIELD_ROWS, FIELD_COLUMNS, FIELD_WAIT_PORTS_MS };
+        static const uint16_t left_out[] = { FIELD_KEY, FIELD_ID, FIELD_UID, FIELD_TOKEN, FIELD_LOSSLESS, FIELD_ROWS, FIELD_COLUMNS, FIELD_WAIT_PORTS_MS, FIELD_CLIENT };
         crypto_hash_sha256_state state;
         struct record_entry entry;
         size_t at = 0;

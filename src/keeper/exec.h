@@ -34,6 +34,9 @@ int exec_send(struct sandbox *s, struct exec_request *r, int *ret_channel, struc
 /* 1: the call's key was used for this very call in this sandbox; 0: not that anybody knew, or it has none; -1: for another (ERROR_EXISTS). */
 int exec_find_key(const struct call *c, const struct sandbox *s, struct error *e);
 
+/* FIELD_CLIENT: the exec joins the task of this client, which begins, or goes on for ten minutes. Errors: ERROR_QUOTA_EXCEEDED, those of the store. */
+int client_choose(struct sandbox *s, const struct record *r, struct exec_request *q, struct error *e);
+
 /* Once it has had its effect: what the key stands for is remembered. Where that fails the box still knows the key, and the beginning of its command. */
 void exec_note_key(const struct call *c, const struct sandbox *s);
 

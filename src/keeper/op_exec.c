@@ -246,10 +246,10 @@ choose_command(const struct sandbox *s, const struct record *r, struct exec_requ
 }
 
 static int
-choose_task(const struct sandbox *s, const struct record *r, struct exec_request *q, struct error *e)
+choose_task(struct sandbox *s, const struct record *r, struct exec_request *q, struct error *e)
 {
         const char *name = record_get_text(r, FIELD_TASK, NULL);
-        const struct task *task = name ? task_find(s, name) : NULL;
+        const struct task *task = name && !client_is_task(name) ? task_find(s, name) : NULL;
 
         if (name && !task)
                 return fail_at(e, ERROR_INVALID_ARGUMENT, "task", "unknown_task", "no task %s has begun in this sandbox", name);
@@ -257,7 +257,7 @@ choose_task(const struct sandbox *s, const struct record *r, struct exec_request
                 memcpy(q->box.task, task->name, sizeof q->box.task);
                 q->box.deadline_ms = task->deadline_ms;
         }
-        return 0;
+        return task ? 0 : client_choose(s, r, q, e);
 }
 
 /* A living sandbox has an end of its own and callers who can end a command: without a limit that somebody wrote there is none. */
@@ -316,7 +316,7 @@ choose_directory(const struct sandbox *s, const struct record *r, struct exec_re
 }
 
 static int
-request_of(const struct sandbox *s, const struct record *r, struct exec_request *q, const char **argv, const char **env, struct error *e)
+request_of(struct sandbox *s, const struct record *r, struct exec_request *q, const char **argv, const char **env, struct error *e)
 {
         *q = (struct exec_request){ .box.deadline_ms = BOX_NO_LIMIT };
         if (read_words(r, q, argv, env, e) < 0)

@@ -216,6 +216,8 @@ op_task_begin(struct call *c, struct error *e)
 
         if (!s)
                 return CALL_FAILED;
+        if (client_is_task(name))
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "task", "reserved", "names of tasks that begin with ~ are the daemon's own"), CALL_FAILED;
         if (task_find(s, name))
                 return fail_at(e, ERROR_EXISTS, "task", NULL, "the task %s has begun already", name), CALL_FAILED;
         row = (struct store_task){ s->id, name, deadline_add(0, loop_now_ms(), record_get_uint(&c->record, FIELD_TIMEOUT, 0)) };
@@ -231,7 +233,8 @@ enum call_state
 op_task_end(struct call *c, struct error *e)
 {
         struct sandbox *s = registry_of_call(c, e);
-        struct task *t = s ? task_find(s, record_get_text(&c->record, FIELD_TASK, "")) : NULL;
+        const char *name = record_get_text(&c->record, FIELD_TASK, "");
+        struct task *t = s && !client_is_task(name) ? task_find(s, name) : NULL;
         struct wire_box_kill kill = { .word = OUTCOME_KILLED };
         struct record_writer w;
 

@@ -324,10 +324,11 @@ load_row(void *context, const struct store_sandbox *row)
 static int
 load_task(void *context, const struct store_task *task)
 {
+        uint64_t deadline_ms = client_is_task(task->task) ? client_deadline() : task->deadline_ms;
         struct loading *l = context;
 
         for (struct sandbox *s = l->keeper->first; s && l->result == 0; s = s->next)
-                if (strcmp(s->id, task->sandbox) == 0 && s->state != SANDBOX_FAILED && task_begin(s, task->task, task->deadline_ms, l->e) < 0)
+                if (strcmp(s->id, task->sandbox) == 0 && s->state != SANDBOX_FAILED && task_begin(s, task->task, deadline_ms, l->e) < 0)
                         l->result = l->e->code == ERROR_NO_MEMORY ? -1 : 0;
         return l->result;
 }

@@ -10,7 +10,7 @@
 
 enum sandbox_state { SANDBOX_PENDING, SANDBOX_STARTING, SANDBOX_RUNNING, SANDBOX_PAUSED, SANDBOX_STOPPING, SANDBOX_FAILED };
 
-enum { SANDBOX_ID_LEN = 17, SANDBOX_PORTS_MAX = 64, SANDBOX_TASKS_MAX = 64, SANDBOX_EXECS_MAX = 1024, SANDBOXES_MAX = 4096 };
+enum { SANDBOX_ID_LEN = 17, SANDBOX_PORTS_MAX = 64, SANDBOX_TASKS_MAX = 64, SANDBOX_CLIENTS_MAX = 256, SANDBOX_EXECS_MAX = 1024, SANDBOXES_MAX = 4096 };
 
 struct task {
         struct loop_timer timer;       /* first */
@@ -44,7 +44,7 @@ struct sandbox {
         struct calls waiting;          /* for its box to run */
         struct calls pausing, resuming, stopping;
         struct task *tasks;
-        unsigned task_count, ports_in_use;
+        unsigned task_count, client_count, ports_in_use;
         const char *stop_cause;
 };
 
@@ -138,7 +138,13 @@ int sandbox_save(struct sandbox *s, struct error *e);
 void deadline_checkpoint(struct keeper *k);
 int task_begin(struct sandbox *s, const char *name, uint64_t deadline_ms, struct error *e);
 struct task *task_find(const struct sandbox *s, const char *name);
+void task_extend(struct task *t, uint64_t deadline_ms);        /* in memory alone */
 void task_remove(struct task *t);
+
+/* -- clients that background processes end with (client.c): a task of each, which no caller can name ------------------------- */
+
+bool client_is_task(const char *task);
+uint64_t client_deadline(void);                /* of one that was heard now */
 
 /* -- boxes (box.c) ---------------------------------------------------------------------------------------------------------- */
 

@@ -2,9 +2,10 @@
  * mcp/client.c - agents, as far as they can be known, and what of theirs dies with them.
  *
  * Room: mcp (acting). Touches: mem clock.
- * Theory: over stdio there is one, and the program is its own. Over HTTP one is known by user, token and name as long as something of it is in flight
- * or held, and MCP_BACKGROUND_MS longer. What it left is then killed by a call; that the channel closes kills over stdio alone.
+ * Theory: over stdio there is one, and the program is its own. Over HTTP one is known by user, token and name as long as something of it is in flight,
+ * and for MCP_HEARD_MS after the daemon was told that it is there. The daemon ends what a silent one left (keeper/client.c), also when we were started again meanwhile.
  */
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,24 +38,94 @@ mcp_client_free(struct mcp_client *c)
         *at = c->next;
         while (c->held)
                 mcp_held_free(c->held);
-        loop_timer_remove(&c->silence);
+        loop_timer_remove(&c->heard);
+        c->server->client_count--;
         free(c->token);
         free(c->name);
         later_free(c);
 }
 
+/* -- the daemon is told that it is there ---------------------------------------------------------------------------------------- */
+
+struct telling { struct mcp_call call; };
+
 static void
-client_gone(struct mcp_client *c)
+told(struct mcp_call *c, const struct record *fields, bool is_last)
 {
-        for (struct mcp_held *h = c->held; h; h = h->next)
-                mcp_held_kill(h);
-        mcp_client_free(c);
+        (void)fields;
+        if (is_last)
+                later_free((struct telling *)(void *)c);
 }
 
 static void
-client_silent(struct loop_timer *t)
+not_told(struct mcp_call *c, const struct error *e)
 {
-        client_gone((struct mcp_client *)(void *)((char *)t - offsetof(struct mcp_client, silence)));
+        (void)e;                       /* whoever may not ask has nothing there */
+        later_free((struct telling *)(void *)c);
+}
+
+static void
+no_start(struct mcp_call *c, const struct wire_exec_failed *f)
+{
+        (void)c;
+        (void)f;
+}
+
+static void
+no_channel(struct mcp_call *c)
+{
+        (void)c;
+}
+
+static const struct mcp_call_ops telling_ops = { told, not_told, request_ignore_started, no_start, request_ignore_output, request_ignore_ended, no_channel };
+
+static void on_heard(struct loop_timer *t);
+
+static void
+tell_heard(struct mcp_client *c)
+{
+        unsigned char bytes[256] __attribute__((aligned(8)));
+        struct api_peer who = { c->uid, c->has_token ? c->token : NULL };
+        struct telling *t = later_make(c->server->loop, struct telling);
+        struct record_writer w;
+        struct error e;
+
+        (void)loop_timer_set(c->server->loop, &c->heard, loop_now_ms() + MCP_HEARD_MS, on_heard);
+        if (!t)
+                return;
+        t->call.ops = &telling_ops;
+        record_init(&w, bytes, sizeof bytes);
+        record_text(&w, FIELD_CLIENT, c->mark);
+        if (c->server->backend->begin(c->server->backend, &t->call, &who, OP_CLIENT_HEARD, &w, &e) < 0)
+                later_free(t);
+}
+
+static void
+on_heard(struct loop_timer *t)
+{
+        struct mcp_client *c = (struct mcp_client *)((char *)t - offsetof(struct mcp_client, heard));
+
+        if (c->requests > 0)
+                tell_heard(c);
+        else
+                mcp_client_free(c);
+}
+
+/* -- agents ----------------------------------------------------------------------------------------------------------------------- */
+
+static void
+make_mark(struct mcp_client *c)
+{
+        crypto_hash_sha256_state state;
+        unsigned char hash[crypto_hash_sha256_BYTES], uid[4] = { (unsigned char)c->uid, (unsigned char)(c->uid >> 8), (unsigned char)(c->uid >> 16), (unsigned char)(c->uid >> 24) };
+
+        _Static_assert(MCP_MARK_LEN / 2 <= sizeof hash, "a mark is the beginning of a hash");
+        (void)crypto_hash_sha256_init(&state);
+        (void)crypto_hash_sha256_update(&state, uid, sizeof uid);
+        (void)crypto_hash_sha256_update(&state, (const unsigned char *)c->token, strlen(c->token) + 1);
+        (void)crypto_hash_sha256_update(&state, (const unsigned char *)c->name, strlen(c->name));
+        (void)crypto_hash_sha256_final(&state, hash);
+        (void)sodium_bin2hex(c->mark, sizeof c->mark, hash, MCP_MARK_LEN / 2);
 }
 
 struct mcp_client *
@@ -65,24 +136,27 @@ mcp_client_get(struct mcp_server *s, const struct mcp_ask *ask)
         if (c || !(c = later_make(s->loop, struct mcp_client)))
                 return c;
         *c = (struct mcp_client){ .server = s, .next = s->clients, .uid = ask->peer.uid, .has_token = ask->peer.token, .is_http = ask->headers.is_http };
-        c->silence.due_ms = LOOP_NEVER;
+        c->heard.due_ms = LOOP_NEVER;
         s->clients = c;
+        s->client_count++;
         c->token = strdup(ask->peer.token ? ask->peer.token : "");
         c->name = strdup(ask->client ? ask->client : "");
-        if (c->token && c->name)
-                return c;
-        mcp_client_free(c);
-        return NULL;
+        if (!c->token || !c->name) {
+                mcp_client_free(c);
+                return NULL;
+        }
+        make_mark(c);
+        return c;
 }
 
 void
 mcp_client_count(struct mcp_client *c, int change)
 {
         c->requests += (unsigned)change;
-        loop_timer_remove(&c->silence);
-        if (c->requests > 0 || !c->is_http)
+        if (!c->is_http)
                 return;
-        /* Without a timer nothing would end what it left. */
-        if (!c->held || loop_timer_set(c->server->loop, &c->silence, loop_now_ms() + MCP_BACKGROUND_MS, client_silent) < 0)
-                client_gone(c);
+        if (c->requests > 0 && c->heard.due_ms == LOOP_NEVER)
+                tell_heard(c);
+        else if (c->requests == 0 && (c->heard.due_ms == LOOP_NEVER || c->server->client_count > MCP_CLIENTS_MAX))
+                mcp_client_free(c);
 }

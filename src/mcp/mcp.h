@@ -15,9 +15,9 @@
 #include "mcp/message.h"
 #include "mcp/message_id.h"
 
-enum { MCP_BACKGROUND_MS = 10 * 60 * 1000 /* a client over HTTP that is silent for so long has gone */, MCP_WAIT_MS = 5 * 60 * 1000,
+enum { MCP_HEARD_MS = 30 * 1000 /* so often the daemon is told that a client over HTTP is there */, MCP_WAIT_MS = 5 * 60 * 1000,
        MCP_REQUESTS_MAX = 2 * 1024 /* as many as HTTP's two listeners have connections: no agent waits for another */, MCP_PIPE_REQUESTS_MAX = 256 /* of one over pipes */,
-       MCP_CACHE_MAX = 4096, MCP_HELD_MAX = 256 };
+       MCP_CACHE_MAX = 4096, MCP_HELD_MAX = 256, MCP_CLIENTS_MAX = 256 /* over HTTP, without a request */ };
 
 struct mcp_server;
 struct mcp_request;

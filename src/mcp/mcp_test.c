@@ -232,6 +232,7 @@ test_cancel_is_never_guessed(void **state)
         (void)state;
         build(&w);
         w.ask.headers.is_http = true;
+        w.script.is_door = true;
         say(&w, CALL(5, EXECUTE, "{\"command\":\"sleep 9\"}"));
         first = last(&w, OP_EXEC);
         say(&w, CALL(5, EXECUTE, "{\"command\":\"sleep 9\"}"));

@@ -13,26 +13,27 @@
 #include "mcp/tools_text.h"
 #include "wire/call.h"
 
-/* A background process that dies with its client. */
+/* A background process that dies with its client, over stdio. */
 struct mcp_held {
         struct mcp_call call;
         struct mcp_client *client;
         struct mcp_held *next;
         struct mcp_request *request;   /* until it was answered that it runs */
-        char sandbox[65];
-        uint64_t exec;                 /* 0 until it runs */
 };
+
+enum { MCP_MARK_LEN = 32 };            /* hexadecimal digits */
 
 /* An agent, as far as it can be known: a peer, and the name of its connection or session. */
 struct mcp_client {
         struct mcp_server *server;
         struct mcp_client *next;
         struct mcp_held *held;
-        struct loop_timer silence;     /* set while nothing of it is in flight; never over stdio */
+        struct loop_timer heard;       /* over HTTP, since the daemon was told that it is there */
         unsigned requests, held_count;
         bool is_http, has_token;
         uid_t uid;
         char *token, *name;            /* "" where there is none */
+        char mark[MCP_MARK_LEN + 1];   /* a hash of who it is: what the daemon knows it by */
 };
 
 /* A context and the sandbox it was given. */
@@ -49,7 +50,7 @@ struct mcp_server {
         struct mcp_request *requests;
         struct mcp_client *clients;
         struct mcp_cached *cached;
-        unsigned request_count, cached_count;
+        unsigned request_count, cached_count, client_count;
 };
 
 struct mcp_progress {
@@ -206,7 +207,6 @@ void mcp_cache_free(struct mcp_server *s);
 
 /* -- background processes that die with their client ------------------------------------------------------------------------- */
 
-void mcp_held_kill(struct mcp_held *h);        /* asks for its end: over HTTP a channel that closes may be a daemon that is started again, and ends nothing */
 void mcp_held_free(struct mcp_held *h);        /* its process dies where it still runs */
 
 #endif

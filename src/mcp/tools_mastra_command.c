@@ -2,9 +2,9 @@
  * mcp/tools_mastra_command.c - the first of Mastra's three tools: run a command, and wait for it or not.
  *
  * Room: mcp (acting). Touches: mem.
- * Theory: a background process belongs to its agent unless it is to be kept: its channel is held open here. Over stdio the box kills it when the
- * channel closes, whichever of us dies. Over HTTP the agent goes on when the daemon is started again, and so does the process: it is killed by a
- * call, when nothing was heard of the agent for long.
+ * Theory: a background process belongs to its agent unless it is to be kept. Over stdio its channel is held open here, and the box kills it when the
+ * channel closes, whichever of us dies. Over HTTP the agent goes on when the daemon is started again, and so does the process: the daemon knows whose it is by
+ * the client's mark, and ends it when nothing was heard of the client for ten minutes (keeper/client.c).
  */
 #include <stdio.h>
 #include <string.h>
@@ -109,62 +109,6 @@ hold(struct mcp_request *r)
         return h;
 }
 
-/* -- its end, over HTTP -------------------------------------------------------------------------------------------------------------- */
-
-struct kill { struct mcp_call call; };
-
-static void
-kill_answered(struct mcp_call *c, const struct record *fields, bool is_last)
-{
-        (void)fields;
-        if (is_last)
-                later_free((struct kill *)(void *)c);
-}
-
-static void
-kill_refused(struct mcp_call *c, const struct error *e)
-{
-        (void)e;                       /* it has ended, or its sandbox has */
-        later_free((struct kill *)(void *)c);
-}
-
-static void
-kill_not_failed(struct mcp_call *c, const struct wire_exec_failed *f)
-{
-        (void)c;
-        (void)f;
-}
-
-static void
-kill_not_lost(struct mcp_call *c)
-{
-        (void)c;
-}
-
-static const struct mcp_call_ops kill_ops = {
-        kill_answered, kill_refused, request_ignore_started, kill_not_failed, request_ignore_output, request_ignore_ended, kill_not_lost,
-};
-
-void
-mcp_held_kill(struct mcp_held *h)
-{
-        unsigned char bytes[256] __attribute__((aligned(8)));
-        struct api_peer who = { h->client->uid, h->client->has_token ? h->client->token : NULL };
-        struct mcp_backend *b = h->client->server->backend;
-        struct kill *k = h->exec != 0 ? later_make(h->client->server->loop, struct kill) : NULL;
-        struct record_writer w;
-        struct error e;
-
-        if (!k)
-                return;
-        k->call.ops = &kill_ops;
-        record_init(&w, bytes, sizeof bytes);
-        record_text(&w, FIELD_ID, h->sandbox);
-        record_uint(&w, FIELD_EXEC, h->exec);
-        if (b->begin(b, &k->call, &who, OP_EXEC_KILL, &w, &e) < 0)
-                later_free(k);
-}
-
 void
 mcp_held_free(struct mcp_held *h)
 {
@@ -194,7 +138,6 @@ held_started(struct mcp_call *c, const struct channel_started *s)
         struct mcp_request *r = h->request;
 
         h->request = NULL;
-        h->exec = s->exec;
         if (r)
                 answer_started(r, s);
 }
@@ -278,7 +221,6 @@ begin_held(struct mcp_request *r, struct record_writer *w)
                 return;
         }
         h->call.ops = &held_ops;
-        (void)stpncpy(h->sandbox, r->sandbox, sizeof h->sandbox - 1);
         if (r->server->backend->begin(r->server->backend, &h->call, &r->peer, OP_EXEC, w, &e) == 0)
                 return;
         mcp_held_free(h);
@@ -294,7 +236,7 @@ start(struct mcp_request *r)
         size_t len = strlen(command);
         struct record_writer w;
         struct error e;
-        bool is_held = r->exec.is_background && !(r->flags & MCP_KEEP_BACKGROUND);
+        bool is_bound = r->exec.is_background && !(r->flags & MCP_KEEP_BACKGROUND), is_held = is_bound && !r->client->is_http;
 
         (void)mastra_read_text(r, "cwd", MASTRA_MAY_BE_NULL, &cwd, &e);
         if (!r->exec.is_background)
@@ -307,8 +249,10 @@ start(struct mcp_request *r)
         record_text(&w, FIELD_CWD, cwd && *cwd ? cwd : NULL);
         if (r->exec.timeout_ms > 0)
                 record_uint(&w, FIELD_TIMEOUT, (uint64_t)r->exec.timeout_ms);
-        if (r->exec.is_background && (!is_held || r->client->is_http))
+        if (r->exec.is_background && !is_held)
                 record_bool(&w, FIELD_BACKGROUND, 1);
+        if (is_bound && !is_held)
+                record_text(&w, FIELD_CLIENT, r->client->mark);
         if (!r->exec.is_background)
                 record_bool(&w, FIELD_LOSSLESS, 1);
         record_text(&w, FIELD_KEY, r->idempotency_key);

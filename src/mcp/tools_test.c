@@ -346,35 +346,59 @@ test_list_shows_its_own(void **state)
         raze(&w);
 }
 
-/* Over HTTP nothing says that an agent has gone, but its silence. */
-static void
-test_background_over_http_dies_of_silence(void **state)
+/* The newest call of this operation, over or not. */
+static struct noted *
+newest(const struct world *w, enum operation_code op)
 {
+        for (size_t i = w->script.count; i > 0; i--)
+                if (w->script.calls[i - 1]->op == op)
+                        return w->script.calls[i - 1];
+        return NULL;
+}
+
+/* Over HTTP nothing says that an agent has gone, but its silence, which the daemon measures: it hears of the client, and whose process it is. */
+static void
+test_background_over_http_is_the_clients(void **state)
+{
+        const char *mark = NULL;
         struct mcp_client *client;
-        uint64_t before = loop_now_ms();
         struct world w;
-        struct noted *n;
+        struct noted *n, *heard;
 
         (void)state;
         build(&w);
         w.ask.headers.is_http = true;
+        w.script.is_door = true;
         say(&w, CALL(1, EXECUTE, "{\"command\":\"sleep 9\",\"background\":true}"));
+        heard = newest(&w, OP_CLIENT_HEARD);
         n = last(&w, OP_EXEC);
+        mark = record_get_text(&n->fields, FIELD_CLIENT, "");
+        assert_int_equal(strlen(mark), MCP_MARK_LEN);
+        assert_string_equal(record_get_text(&heard->fields, FIELD_CLIENT, ""), mark);
         assert_true(record_get_bool(&n->fields, FIELD_BACKGROUND, 0));          /* that its channel closes is no end of it: a daemon may be started again */
+        reply(heard, NULL);
         start_exec(n, 1, 77);
         expect_text(&w, "Started background process (PID: 77)", false);
+        assert_true(n->is_ended && n->is_left);
         client = w.server->clients;
-        assert_true(client && client->silence.due_ms >= before + MCP_BACKGROUND_MS);
-        assert_int_equal(loop_timer_set(w.loop, &client->silence, loop_now_ms() + 1000, client->silence.fire), 0);
         say(&w, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}");
-        assert_true(client->silence.due_ms >= before + MCP_BACKGROUND_MS);      /* it was heard of */
-        assert_int_equal(loop_timer_set(w.loop, &client->silence, loop_now_ms(), client->silence.fire), 0);
-        while (!n->is_ended)
-                loop_turn(w.loop);
-        assert_false(n->is_left);
-        assert_null(w.server->clients);
-        assert_int_equal(record_get_uint(&last(&w, OP_EXEC_KILL)->fields, FIELD_EXEC, 0), 1);
-        reply(last(&w, OP_EXEC_KILL), NULL);
+        assert_true(newest(&w, OP_CLIENT_HEARD) == heard);        /* it was told a moment ago */
+        assert_int_equal(loop_timer_set(w.loop, &client->heard, loop_now_ms(), client->heard.fire), 0);
+        loop_turn(w.loop);
+        assert_null(w.server->clients);                         /* nothing is in flight: it is told when it comes again */
+        say(&w, CALL(3, EXECUTE, "{\"command\":\"sleep 9\"}"));
+        assert_false(newest(&w, OP_CLIENT_HEARD) == heard);
+        heard = newest(&w, OP_CLIENT_HEARD);
+        reply(heard, NULL);
+        client = w.server->clients;
+        assert_int_equal(loop_timer_set(w.loop, &client->heard, loop_now_ms(), client->heard.fire), 0);
+        loop_turn(w.loop);
+        assert_false(newest(&w, OP_CLIENT_HEARD) == heard);       /* as long as something is */
+        reply(newest(&w, OP_CLIENT_HEARD), NULL);
+        w.ask.client = "another";
+        say(&w, CALL(4, EXECUTE, "{\"command\":\"sleep 9\",\"background\":true}"));
+        reply(newest(&w, OP_CLIENT_HEARD), NULL);
+        assert_string_not_equal(record_get_text(&last(&w, OP_EXEC)->fields, FIELD_CLIENT, ""), mark);
         raze(&w);
 }
 
@@ -482,7 +506,7 @@ main(void)
                 cmocka_unit_test(test_what_was_refused),
                 cmocka_unit_test(test_only_managers_reach_others),
                 cmocka_unit_test(test_list_shows_its_own),
-                cmocka_unit_test(test_background_over_http_dies_of_silence),
+                cmocka_unit_test(test_background_over_http_is_the_clients),
                 cmocka_unit_test(test_write_files),
         };
 

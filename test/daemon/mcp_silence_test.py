@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Background processes of agents over HTTP end when nothing was heard of their agent for ten minutes: also when the daemon was started again meanwhile, and no
+sooner. Time passes at once (test_clock)."""
+import os
+import signal
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import check, end, need_programs, report, until
+from daemon_rig import Daemon
+from test_clock import Clock
+
+EXECUTE = "mastra_workspace_execute_command"
+
+
+class Agent:
+    def __init__(self, d, box, name, more=""):
+        self.d, self.path = d, "/mcp?sandbox=%s&context=%s%s" % (box, name, more)
+
+    def post(self, method, params=None):
+        return self.d.call("POST", self.path, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}},
+                           {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"})
+
+    def start(self, seconds):
+        said = self.post("tools/call", {"name": EXECUTE, "arguments": {"command": "exec sleep %d" % seconds, "background": True}}).json["result"]
+        assert "PID: " in said["content"][0]["text"], said
+
+
+def running(d, box):
+    return sorted(x["command"].rpartition(" ")[2] for x in d.must("GET", "/v1/sandboxes/%s/execs" % box)["items"] if x["state"] == "running")
+
+
+def main():
+    need_programs()
+    with Clock() as clock:
+        if not clock.moves:
+            report("an agent's processes end with its silence", skip="ten minutes pass only with build-layers")
+            end()
+            return
+        with Daemon(program=os.path.join(clock.build, "carrel"), env=clock.env) as d:
+            box = d.create(start=True)
+            silent, heard, kept = Agent(d, box, "silent"), Agent(d, box, "heard"), Agent(d, box, "kept", "&keep_background=true")
+            silent.start(9001)
+            heard.start(9002)
+            kept.start(9003)
+            check("no name of the daemon's own is shown", all("task" not in x for x in d.must("GET", "/v1/sandboxes/%s/execs" % box)["items"]))
+            clock.move(500)
+            for what in ("door", "keeper"):
+                pid = next(p for name, p in d.children().items() if what in name)
+                d.restart_parts(lambda: os.kill(pid, signal.SIGKILL))  # noqa: B023
+            clock.move(500)
+            heard.post("ping")
+            check("a restart begins the ten minutes anew: nothing has ended", running(d, box) == ["9001", "9002", "9003"], running(d, box))
+            clock.move(200)
+            until("the silent agent's process has ended", lambda: "9001" not in running(d, box))
+            check("and no other: one was heard, one is kept", running(d, box) == ["9002", "9003"], running(d, box))
+            ended = next(x for x in d.must("GET", "/v1/sandboxes/%s/execs" % box)["items"] if x["command"].endswith("9001"))
+            check("it was killed", ended["outcome"] == "killed", ended)
+            clock.move(700)
+            until("the other agent was silent, too", lambda: running(d, box) == ["9003"])
+            report("so it ends")
+            for task in ("~x", "~" + "0" * 32):
+                got = d.call("POST", "/v1/sandboxes/%s/tasks" % box, {"task": task, "timeout_ms": 1000})
+                check("no caller has a task of such a name: " + task[:3], (got.status, got.code) == (400, "invalid_argument"), got)
+            got = d.call("POST", "/v1/sandboxes/%s/execs" % box, {"command": "true", "client": "x"})
+            check("and none says whose client it is", (got.status, got.code) == (400, "invalid_argument"), got)
+            d.must("DELETE", "/v1/sandboxes/" + box)
+    end()
+
+
+main()
