@@ -6,6 +6,7 @@
 #include "base/findings.h"
 
 #include <stdio.h>
+#include <string.h>
 
 void
 findings_init(struct findings *f, struct arena *arena)
@@ -30,14 +31,29 @@ findings_add(struct findings *f, const struct error *e)
         f->errors_end = &added->next;
 }
 
+/* "memory_mb" accepts "limit_unenforceable:memory_mb". */
+static bool
+is_accepted(const struct findings *f, const char *name)
+{
+        const char *tail = strchr(name, ':');
+
+        for (size_t i = 0; i < f->accepted_count; i++)
+                if (strcmp(f->accepted[i], name) == 0 || (tail && strcmp(f->accepted[i], tail + 1) == 0))
+                        return true;
+        return false;
+}
+
 void
 findings_warn(struct findings *f, const char *name, const char *path, unsigned line, unsigned column,
               const char *fmt, ...)
 {
-        struct warning *added = arena_new(f->arena, struct warning);
+        struct warning *added;
         char text[512];
         va_list ap;
 
+        if (is_accepted(f, name))
+                return;
+        added = arena_new(f->arena, struct warning);
         f->warning_count++;
         if (!added)
                 return;

@@ -32,6 +32,8 @@ struct findings {
         struct finding *errors, **errors_end;
         struct warning *warnings, **warnings_end;
         size_t error_count, warning_count;
+        const char *const *accepted;        /* names, or tails of names, of warnings that are not added from now on; borrowed */
+        size_t accepted_count;
 };
 
 enum { FINDINGS_MAX = 64 };   /* errors kept; later ones are counted only */

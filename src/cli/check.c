@@ -86,19 +86,34 @@ print_json(const struct checking *c, const struct ref_manifest_file *file, const
         return json_print(&w, stdout);
 }
 
+/* Notes on how the file is written are no warnings. */
+static size_t
+count_warnings(const struct findings *findings)
+{
+        size_t count = 0;
+
+        for (const struct warning *w = findings->warnings; w; w = w->next)
+                count += !print_is_remark(w->name);
+        return count;
+}
+
 static void
 print_text(const struct checking *c, const struct ref_manifest_file *file, const struct verdict *v,
            const struct findings *findings)
 {
+        size_t warnings = count_warnings(findings);
+
         print_findings(stdout, file->name, findings);
         print_escaped(stdout, file->name, false);
         if (findings->error_count > 0)
-                (void)printf(": %zu error%s, %zu warning%s\n", findings->error_count, findings->error_count == 1 ? "" : "s",
-                             findings->warning_count, findings->warning_count == 1 ? "" : "s");
+                (void)printf(": %zu error%s", findings->error_count, findings->error_count == 1 ? "" : "s");
+        else if (c->stage == VERDICT_AUTHORISE)
+                (void)printf(": OK");
         else
-                (void)printf(": good up to the stage %s, %zu warning%s%s\n", verdict_stage_name(c->stage),
-                             findings->warning_count, findings->warning_count == 1 ? "" : "s",
-                             v->written.form == MANIFEST_NONE ? "; it declares no sandbox, so no command may run" : "");
+                (void)printf(": OK up to the stage %s", verdict_stage_name(c->stage));
+        if (warnings > 0)
+                (void)printf(", %zu warning%s", warnings, warnings == 1 ? "" : "s");
+        (void)printf("%s\n", findings->error_count == 0 && v->written.form == MANIFEST_NONE ? "; it declares no sandbox, so no command may run" : "");
 }
 
 static int
@@ -166,7 +181,7 @@ check_host_alone(struct arena *arena, const struct checking *c, const char **ret
                 return -1;
         if (!c->is_json) {
                 print_escaped(stdout, c->host_name, false);
-                (void)printf(": good host file\n");
+                (void)printf(": OK\n");
                 return 0;
         }
         json_init(&w, true);

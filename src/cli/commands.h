@@ -26,6 +26,7 @@ int cmd_serve(int argc, char **argv);
 int cmd_mcp(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_allow(int argc, char **argv);
+int cmd_init(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_schema(int argc, char **argv);
 int cmd_conformance(int argc, char **argv);

@@ -22,6 +22,7 @@
 #include "plan/protect.h"
 #include "policy/host_fields.h"
 #include "spec/help.h"
+#include "spec/preset.h"
 #include "text/nearest.h"
 
 enum { ARENA_MAX = 4 << 20, NUMBER_MAX = 24, TERM_MAX = 1024, PART_WORD_MAX = 32 };
@@ -206,6 +207,27 @@ print_host(struct sheet *sheet)
 
         columns(sheet, heads);
         spec_help_set_rows(&host_file_set, print_host_field, sheet);
+        return 0;
+}
+
+static int
+print_presets(struct sheet *sheet)
+{
+        static const char *const heads[] = { "preset", "hosts", "for", NULL };
+        const struct egress_preset *preset;
+
+        columns(sheet, heads);
+        for (size_t i = 0; (preset = egress_preset_at(i)) != NULL; i++) {
+                char hosts[TERM_MAX] = "";
+                const char *cells[] = { preset->name, hosts, preset->help, NULL };
+
+                for (size_t h = 0; preset->hosts[h]; h++) {
+                        size_t used = strlen(hosts);
+
+                        (void)snprintf(hosts + used, sizeof hosts - used, "%s%s", h > 0 ? ", " : "", preset->hosts[h]);
+                }
+                sheet_row(sheet, cells);
+        }
         return 0;
 }
 
@@ -414,6 +436,7 @@ static const struct part {
         { "errors", "every error code, with what to do", print_errors },
         { "fields", "every field of a sandbox block", print_fields },
         { "host", "every field of a host file", print_host },
+        { "presets", "names for lists of hosts in network.egress", print_presets },
         { "protected", "names in a workspace that stay read-only inside", print_protected },
         { "box", "what stands in a sandbox by default", print_box },
         { "pools", "what a process can take of the kernel, and who caps it", print_pools },

@@ -130,7 +130,7 @@ void
 print_warning(FILE *out, const char *file, const struct warning *w)
 {
         print_place(out, file, w->line, w->column);
-        print_label(out, yellow, "warning");
+        print_label(out, yellow, print_is_remark(w->name) ? "note" : "warning");
         print_escaped(out, w->message, false);
         (void)fputc('\n', out);
         print_facts(out, w->name, w->path, "");

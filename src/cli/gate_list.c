@@ -12,6 +12,7 @@
 #include "policy/host_destination.h"
 #include "prepare/host_file.h"
 #include "ref/file.h"
+#include "spec/preset.h"
 #include "text/json.h"
 #include "text/yaml.h"
 #include "wire/gate.h"
@@ -97,6 +98,46 @@ read_tree(struct arena *arena, const char *file, const struct node **ret, struct
 }
 
 static int
+too_many(size_t count, struct error *e)
+{
+        return fail_at(e, ERROR_QUOTA_EXCEEDED, "network/egress", "too_many", "%zu destinations; at most %d can be listed", count, GATE_ENTRIES_MAX);
+}
+
+/* One host more: an entry, or one of a preset's. */
+static int
+add_entry(struct arena *arena, const char *text, const struct node *n, size_t item, struct gate_list *ret, struct error *e)
+{
+        struct spec_egress *entry = &ret->entries[ret->allow.count];
+
+        if (ret->allow.count == GATE_ENTRIES_MAX)
+                return too_many(ret->allow.count + 1, e);
+        if (egress_read(arena, text, entry, e) < 0)
+                return -1;
+        entry->line = n->line;
+        entry->column = n->column;
+        entry->item = item;
+        ret->allow.items[ret->allow.count++] = text;
+        return 0;
+}
+
+static int
+read_entry(struct arena *arena, const struct node *n, size_t item, struct gate_list *ret, struct error *e)
+{
+        const struct egress_preset *preset;
+
+        if (n->kind != NODE_STRING)
+                return fail_at(e, ERROR_SCHEMA_INVALID, "", "type", "each destination is a string, and this is %s", node_kind_name(n->kind));
+        if (!egress_preset_is(n->text))
+                return add_entry(arena, n->text, n, item, ret, e);
+        if (egress_preset_find(n->text, &preset, e) < 0)
+                return -1;
+        for (const char *const *host = preset->hosts; *host; host++)
+                if (add_entry(arena, *host, n, item, ret, e) < 0)
+                        return -1;
+        return 0;
+}
+
+static int
 read_entries(struct arena *arena, const struct node *list, struct gate_list *ret, struct error *e)
 {
         size_t count = list ? list->len : 0;
@@ -106,24 +147,20 @@ read_entries(struct arena *arena, const struct node *list, struct gate_list *ret
         else if (list && list->kind != NODE_LIST)
                 return not_a_list(list, e);
         if (count > GATE_ENTRIES_MAX)
-                return fail_at(e, ERROR_QUOTA_EXCEEDED, "network/egress", "too_many", "%zu destinations; at most %d can be listed", count, GATE_ENTRIES_MAX);
-        ret->allow.items = arena_array(arena, const char *, count + 1);
-        ret->entries = arena_array(arena, struct spec_egress, count + 1);
+                return too_many(count, e);
+        ret->allow.items = arena_array(arena, const char *, GATE_ENTRIES_MAX + 1);
+        ret->entries = arena_array(arena, struct spec_egress, GATE_ENTRIES_MAX + 1);
         if (!ret->allow.items || !ret->entries)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the list");
         for (size_t i = 0; i < count; i++) {
                 const struct node *n = node_at(list, i);
 
-                if (n->kind != NODE_STRING ? fail_at(e, ERROR_SCHEMA_INVALID, "", "type", "each destination is a string, and this is %s", node_kind_name(n->kind)) < 0
-                                           : egress_read(arena, n->text, &ret->entries[i], e) < 0) {
+                if (read_entry(arena, n, i, ret, e) < 0) {
                         (void)snprintf(e->path, sizeof e->path, "network/egress/%zu", i);
                         e->line = n->line;
                         e->column = n->column;
                         return -1;
                 }
-                ret->entries[i].line = n->line;
-                ret->entries[i].column = n->column;
-                ret->allow.items[ret->allow.count++] = n->text;
         }
         return 0;
 }
@@ -140,7 +177,7 @@ ask_host(const struct host_rules *rules, const struct gate_list *list, struct er
                 if (judged == HOST_DESTINATION_PERMITTED)
                         continue;
                 (void)fail_at(e, ERROR_EGRESS_NOT_PERMITTED, "", host_destination_reason(judged), "%s %s", egress_text(entry, text), host_destination_words(judged));
-                (void)snprintf(e->path, sizeof e->path, "network/egress/%zu", i);
+                (void)snprintf(e->path, sizeof e->path, "network/egress/%zu", entry->item);
                 e->line = entry->line;
                 e->column = entry->column;
                 return -1;

@@ -8,13 +8,10 @@
 #include "cli/host_tool.h"
 
 #include <glob.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { DIRS_MAX = 2 };
 
 /* Below the directory that `shims` is cut from, the programs of each version; the newest that has the program is meant. */
 static const struct { const char *shims, *real; } managers[] = {
@@ -30,8 +27,6 @@ static const struct { const char *shims, *real; } managers[] = {
 
 /* Directories that hold more than programs: never brought in whole. */
 static const char *const private_parents[] = { "/.local", "/.cargo", "/.config", "/.npm" };
-
-struct dirs { char items[DIRS_MAX][PATH_MAX]; size_t count; };
 
 static bool
 ends_with(const char *text, size_t len, const char *end)
@@ -84,46 +79,71 @@ directory_of(const char *program, char ret[PATH_MAX])
 }
 
 static void
-add(struct dirs *dirs, const char *program)
+add(struct host_tool *tool, const char *program)
 {
         char dir[PATH_MAX];
 
         directory_of(program, dir);
-        for (size_t i = 0; i < dirs->count; i++)
-                if (host_path_is_below(&(struct spec_names){ &(const char *){ dirs->items[i] }, 1 }, dir))
+        for (size_t i = 0; i < tool->dir_count; i++)
+                if (host_path_is_below(&(struct spec_names){ &(const char *){ tool->dirs[i] }, 1 }, dir))
                         return;
-        if (dirs->count < DIRS_MAX)
-                memcpy(dirs->items[dirs->count++], dir, sizeof dir);
+        if (tool->dir_count < HOST_TOOL_DIRS_MAX)
+                memcpy(tool->dirs[tool->dir_count++], dir, sizeof dir);
 }
 
 /* The directory of the name, and that of what a link leads to. */
 static void
-find_directories(const char *program, struct dirs *ret)
+find_directories(struct host_tool *tool)
 {
+        const char *program = tool->program;
         char behind[PATH_MAX];
         char *real;
 
-        *ret = (struct dirs){ .count = 0 };
+        tool->dir_count = 0;
         if (look_behind(program, behind))
                 program = behind;
         real = realpath(program, NULL);
         if (real && strcmp(strrchr(real, '/'), strrchr(program, '/')) == 0)
                 program = real;        /* PATH inside has this directory, and the name is the same */
-        add(ret, program);
+        add(tool, program);
         if (real)
-                add(ret, real);
+                add(tool, real);
         free(real);
 }
 
+bool
+host_tool_find(const char *name, struct host_tool *ret)
+{
+        const char *path = getenv("PATH");
+
+        for (; path && *path != '\0'; path += strcspn(path, ":"), path += *path == ':') {
+                (void)snprintf(ret->program, sizeof ret->program, "%.*s/%s", (int)strcspn(path, ":"), path, name);
+                if (path[0] != '/' || access(ret->program, X_OK) < 0)
+                        continue;
+                find_directories(ret);
+                return true;
+        }
+        return false;
+}
+
+bool
+host_tool_is_shown(const struct host_tool *tool)
+{
+        static const char *const shown[] = { "/usr", "/bin", "/sbin", "/nix/store", "/gnu/store" };
+
+        for (size_t i = 0; i < tool->dir_count; i++)
+                if (!host_path_is_below(&(struct spec_names){ shown, sizeof shown / sizeof *shown }, tool->dirs[i]))
+                        return false;
+        return true;
+}
+
 static void
-write_hint(const char *program, const struct host_rules *rules, struct error *e)
+write_hint(const struct host_tool *tool, const struct host_rules *rules, struct error *e)
 {
         char allow[sizeof e->hint] = "", tools[sizeof e->hint] = "";
-        struct dirs dirs;
 
-        find_directories(program, &dirs);
-        for (size_t i = 0; i < dirs.count; i++) {
-                const char *dir = dirs.items[i];
+        for (size_t i = 0; i < tool->dir_count; i++) {
+                const char *dir = tool->dirs[i];
                 size_t used = strlen(tools);
 
                 (void)snprintf(tools + used, sizeof tools - used, "%s\"%s\"", i > 0 ? ", " : "", dir);
@@ -132,17 +152,16 @@ write_hint(const char *program, const struct host_rules *rules, struct error *e)
                         (void)snprintf(allow + used, sizeof allow - used, " %s", dir);
         }
         if (allow[0] != '\0')
-                error_hint(e, "The host has %.60s. Bring it in, read-only: run %.30s tool%s, and add to SANDBOX.md metadata: {carrel: {tools: [%s]}}", program,
+                error_hint(e, "The host has %.60s. Bring it in, read-only: run %.30s tool%s, and add to SANDBOX.md metadata: {carrel: {tools: [%s]}}", tool->program,
                            rules->allow ? rules->allow : "carrel allow", allow, tools);
         else
-                error_hint(e, "The host has %.60s. Bring it in, read-only: metadata: {carrel: {tools: [%s]}}", program, tools);
+                error_hint(e, "The host has %.60s. Bring it in, read-only: metadata: {carrel: {tools: [%s]}}", tool->program, tools);
 }
 
 void
 host_tool_hint(const char *name, const struct host_rules *rules, struct error *e)
 {
-        const char *path = getenv("PATH");
-        char candidate[PATH_MAX];
+        struct host_tool tool;
 
         if (e->code != ERROR_COMMAND_NOT_FOUND)
                 return;
@@ -150,18 +169,14 @@ host_tool_hint(const char *name, const struct host_rules *rules, struct error *e
                 error_hint(e, "This looks like a line for a shell. Run: carrel run -- sh -c '%.150s'", name);
                 return;
         }
-        if (strchr(name, '/') != NULL) {
-                if (name[0] == '/' && access(name, X_OK) == 0)
-                        write_hint(name, rules, e);
-                else
-                        error_hint(e, "Look at the path and, for a script, at the interpreter in its first line: both are looked up inside the sandbox.");
-                return;
-        }
-        for (; path && *path != '\0'; path += strcspn(path, ":"), path += *path == ':') {
-                (void)snprintf(candidate, sizeof candidate, "%.*s/%s", (int)strcspn(path, ":"), path, name);
-                if (path[0] == '/' && access(candidate, X_OK) == 0) {
-                        write_hint(candidate, rules, e);
-                        return;
-                }
+        if (strchr(name, '/') == NULL) {
+                if (host_tool_find(name, &tool))
+                        write_hint(&tool, rules, e);
+        } else if (name[0] == '/' && strlen(name) < sizeof tool.program && access(name, X_OK) == 0) {
+                (void)snprintf(tool.program, sizeof tool.program, "%s", name);
+                find_directories(&tool);
+                write_hint(&tool, rules, e);
+        } else {
+                error_hint(e, "Look at the path and, for a script, at the interpreter in its first line: both are looked up inside the sandbox.");
         }
 }

@@ -29,6 +29,11 @@
 
 /* In the order of `carrel help`; what belongs together stands together. */
 static const struct command commands[] = {
+        { "init", "Write a SANDBOX.md for the project in a directory: npm, pnpm, pip, uv, cargo, go, mvn, make.",
+          "[DIR] [--print]",
+          "  DIR             the project (default: this directory); a SANDBOX.md that it has is left as it is\n"
+          "  --print         print the file, and write none\n",
+          "carrel init --print", cmd_init },
         { "run", "Run one command in a sandbox of its own, as the manifest says.",
           "[-f FILE] [-w DIR] [--host FILE] [-e NAME=VALUE] [-t] [--timeout T] [--json] [--raw] [--] COMMAND [ARGUMENTS]",
           FIND_OPTIONS

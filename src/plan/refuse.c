@@ -68,7 +68,7 @@ check_dns(const struct spec *spec, struct error *e)
 
         for (size_t i = 0; i < spec->egress_count; i++)
                 if (plan_wall_has(spec->egress[i].ports, spec->egress[i].port_count, PORT_DNS)) {
-                        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, entry_path(i, path), "dns_port",
+                        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, entry_path(spec->egress[i].item, path), "dns_port",
                                       "port 53 of %.200s cannot be reached from a sandbox: names are answered inside", spec->egress[i].host);
                         error_hint(e, "Leave the entry out: listed names are resolved anyway.");
                         return place(e, &spec->egress[i]);
@@ -98,14 +98,14 @@ check_egress(const struct spec *spec, const struct host_facts *facts, struct err
                 return place(e, &spec->egress[0]);
         }
         if (spec->wall.is_routed && plan_wall_stock(spec, &at) > WALL_STOCK_MAX) {
-                (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, entry_path(at, path), "too_many_ports",
+                (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, entry_path(spec->egress[at].item, path), "too_many_ports",
                               "network.egress names more than %d ports from 1024 on, and a routed wall holds no more", WALL_STOCK_MAX);
                 error_hint(e, "Names may share a port; or leave metadata.carrel.egress.routed out.");
                 return place(e, &spec->egress[at]);
         }
         if (plan_wall_ports(spec, ports, &at) <= PLAN_WALL_PORTS)
                 return check_dns(spec, e);
-        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, entry_path(at, path), "too_many_ports",
+        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, entry_path(spec->egress[at].item, path), "too_many_ports",
                       "network.egress names more than %d ports below 1024 beside 80 and 443, and a wall holds no more", PLAN_WALL_PORTS);
         error_hint(e, "Ports from 1024 on are not counted.");
         return place(e, &spec->egress[at]);

@@ -107,7 +107,7 @@ more_ports_than_a_wall_holds(void **state)
         egress[0] = (struct spec_egress){ .host = "web.example", .ports = { 80, 443 }, .port_count = 2 };
         egress[1] = (struct spec_egress){ .host = "db.example", .ports = { 5432 }, .port_count = 1 };
         for (uint16_t i = 2; i < PLAN_WALL_PORTS + 3; i++)
-                egress[i] = (struct spec_egress){ .host = "low.example", .ports = { (uint16_t)(598 + i) }, .port_count = 1, .line = i, .column = 3 };
+                egress[i] = (struct spec_egress){ .host = "low.example", .ports = { (uint16_t)(598 + i) }, .port_count = 1, .line = i, .item = i, .column = 3 };
         spec.egress_count = PLAN_WALL_PORTS + 2;
         assert_int_equal(plan_refuse(&spec, &facts, &request, &e), 0);
         spec.egress_count = PLAN_WALL_PORTS + 3;
@@ -122,7 +122,7 @@ static void
 names_are_answered_inside(void **state)
 {
         const struct spec_egress egress[2] = { { .host = "a.example", .ports = { 443 }, .port_count = 1 },
-                                               { .host = "ns.example", .ports = { 53 }, .port_count = 1, .line = 9 } };
+                                               { .host = "ns.example", .ports = { 53 }, .port_count = 1, .line = 9, .item = 1 } };
         const struct spec spec = { .provider = "local", .egress = egress, .egress_count = 2 };
         const struct plan_request request = { .mount_count = 0 };
         struct host_facts facts;

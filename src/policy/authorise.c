@@ -166,7 +166,7 @@ ask_destination(struct asking *a, size_t index)
         if (judged == HOST_DESTINATION_PRIVATE)
                 hint_allow(a, "name", "private_names", egress_text(entry, text));
         if (judged != HOST_DESTINATION_PERMITTED)
-                refuse(a, ERROR_EGRESS_NOT_PERMITTED, numbered(a, "network/egress", index, ""), host_destination_reason(judged),
+                refuse(a, ERROR_EGRESS_NOT_PERMITTED, numbered(a, "network/egress", entry->item, ""), host_destination_reason(judged),
                        (struct spec_place){ entry->line, entry->column }, "%s %s", egress_text(entry, text), host_destination_words(judged));
 }
 

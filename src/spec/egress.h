@@ -1,7 +1,7 @@
 /*
  * spec/egress.h - the grammar of network.egress, and who may be reached.
  *
- *     entry = ["*."] hostname [":" port]
+ *     entry = ["*."] hostname [":" port] | preset (spec/preset.h)
  *
  * Lower-cased, one trailing dot dropped, labels [a-z0-9_-]{1,63} that neither start nor end with "-", at most
  * 253 characters, ASCII only. No port means 80 and 443. "*.x" stands for one or more labels below x,
@@ -24,6 +24,7 @@ struct spec_egress {
         uint16_t ports[2];
         size_t port_count;            /* 1 or 2 */
         unsigned line, column;
+        size_t item;                  /* index of the entry that named it: a preset names several */
 };
 
 /* Reads one entry. Errors: ERROR_EGRESS_INVALID with reason wildcard, url_or_cidr, ip_literal, hostname, port,

@@ -8,10 +8,16 @@
 #include "spec/path.h"
 #include "spec/section.h"
 
-enum { TOOLS_MAX = 64, PATHS_MAX = 256, PATH_LEN_MAX = 4095 };
+enum { TOOLS_MAX = 64, PATHS_MAX = 256, PATH_LEN_MAX = 4095, ACCEPT_MAX = 16 };
 
 static const char *const strict_choices[] = { "strict", NULL };
 static const char *const switch_choices[] = { "on", "off", NULL };
+
+/* What a machine may not be able to do, or does otherwise: the tail or the whole name of each warning that a run may print. */
+static const char *const accept_choices[] = { "memory_mb", "cpu_ms", "cpu_millicores", "io_read_bps", "io_write_bps", "groups_kept", "mount_mode_narrowed",
+                                              "egress_cap_narrowed", "lifecycle_ignored", NULL };
+static const struct field accept_row = { .kind = FIELD_CHOICE, .choices = accept_choices, .offset = 0 };
+static const struct field_set accept_set = { &accept_row, 1, .code = ERROR_SCHEMA_INVALID };
 
 static const struct field tool_row = { .kind = FIELD_TEXT, .min = 1, .max = PATH_LEN_MAX, .offset = 0, .pattern = "^/",
                                        .help = "an absolute directory of the host" };
@@ -88,6 +94,25 @@ unprotect_read(struct judge *j, const struct node *list, const struct trail *at,
 }
 
 static void
+accept_read(struct judge *j, const struct node *list, const struct trail *at, void *base)
+{
+        const char **items = arena_array(j->arena, const char *, list->len + 1);
+        size_t count = 0, index = 0;
+
+        (void)base;
+        if (!items)
+                return;
+        node_each(item, list) {
+                struct trail here = { at, NULL, index++ };
+
+                if (field_item_read(j, &accept_set, item, &here, &items[count]))
+                        count++;
+        }
+        j->findings->accepted = items;
+        j->findings->accepted_count = count;
+}
+
+static void
 unix_read(struct judge *j, const struct node *value, const struct trail *at, void *base)
 {
         (void)j, (void)at;
@@ -113,6 +138,8 @@ static const struct field carrel_rows[] = {
           .help = "More workspace paths that commands may not change; or strict: tracked names are read-only too, and making a guarded name ends the sandbox." },
         { .name = "unprotect", .kind = FIELD_LIST, .max = PATHS_MAX, .item = &path_row, .read = unprotect_read,
           .help = "Paths, protected by default, that commands may change." },
+        { .name = "accept", .kind = FIELD_LIST, .max = ACCEPT_MAX, .item = &accept_row, .read = accept_read,
+          .help = "Warnings that are known and not printed: a limit that some machine cannot enforce (`memory_mb`), or the name of another warning." },
 };
 const struct field_set carrel_set = { FIELD_SET(carrel_rows), .code = ERROR_SCHEMA_INVALID };
 

@@ -5,48 +5,81 @@
  */
 #include <string.h>
 
+#include "spec/preset.h"
 #include "spec/section.h"
 
 enum { EGRESS_MAX = 1024, CONNECTIONS_MAX = 10240, NAMES_MAX = 4096 /* the gate has no more */ };
 
 static const struct field entry_row = {
         .kind = FIELD_TEXT, .offset = FIELD_NOWHERE,
-        .pattern = "^(\\*\\.)?[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*\\.?"
+        .pattern = "^@[a-z]+$|^(\\*\\.)?[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*\\.?"
                    "(:[1-9][0-9]{0,4})?$",
-        .help = "api.example.com, *.example.com (names below it, not itself), host:port; without a port 80 and 443."
+        .help = "api.example.com, *.example.com (names below it, not itself), host:port; without a port 80 and 443. Or a preset: @npm."
 };
 static const struct field_set entry_set = { &entry_row, 1, .code = ERROR_SCHEMA_INVALID };
+
+struct entries { struct spec_egress *items; size_t count, room; };
+
+static void
+entry_read(struct judge *j, const struct node *item, const struct trail *at, const char *text, struct entries *to)
+{
+        struct spec_egress entry;
+        struct error e;
+
+        if (egress_read(j->arena, text, &entry, &e) < 0) {
+                judge_error(j, item, at, e.code, e.reason, e.hint[0] ? e.hint : NULL, "`%s`: %s", judge_quote(j, text), e.message);
+                return;
+        }
+        entry.line = item->line;
+        entry.column = item->column;
+        entry.item = at->index;
+        if (to->count < to->room)
+                to->items[to->count++] = entry;
+        else
+                judge_error(j, item, at, ERROR_SCHEMA_INVALID, "range", NULL, "with the hosts of its presets this list has more than %d hosts", EGRESS_MAX);
+}
+
+static void
+preset_read(struct judge *j, const struct node *item, const struct trail *at, struct entries *to)
+{
+        const struct egress_preset *preset;
+        struct error e;
+
+        if (egress_preset_find(item->text, &preset, &e) < 0) {
+                judge_error(j, item, at, e.code, e.reason, e.hint, "`%s`: %s", judge_quote(j, item->text), e.message);
+                return;
+        }
+        for (const char *const *host = preset->hosts; *host; host++)
+                entry_read(j, item, at, *host, to);
+}
 
 void
 egress_list_read(struct judge *j, const struct node *list, const struct trail *at, void *base)
 {
         struct spec *spec = base;
-        struct spec_egress *entries = arena_array(j->arena, struct spec_egress, list->len + 1);
-        size_t count = 0, index = 0;
+        size_t most = list->len * EGRESS_PRESET_HOSTS_MAX, index = 0;
+        struct entries to = { NULL, 0, most < EGRESS_MAX ? most : EGRESS_MAX };
 
-        if (!entries)
+        to.items = arena_array(j->arena, struct spec_egress, to.room + 1);
+        if (!to.items)
                 return;
         node_each(item, list) {
                 struct trail here = { at, NULL, index++ };
-                struct error e;
 
                 if (!field_item_read(j, &entry_set, item, &here, NULL))
                         continue;
-                if (egress_read(j->arena, item->text, &entries[count], &e) < 0) {
-                        judge_error(j, item, &here, e.code, e.reason, e.hint[0] ? e.hint : NULL, "`%s`: %s",
-                                    judge_quote(j, item->text), e.message);
-                        continue;
-                }
-                entries[count].line = item->line;
-                entries[count++].column = item->column;
+                if (egress_preset_is(item->text))
+                        preset_read(j, item, &here, &to);
+                else
+                        entry_read(j, item, &here, item->text, &to);
         }
-        spec->egress = entries;
-        spec->egress_count = count;
+        spec->egress = to.items;
+        spec->egress_count = to.count;
 }
 
 static const struct field network_rows[] = {
         { .name = "egress", .kind = FIELD_LIST, .max = EGRESS_MAX, .item = &entry_row, .read = egress_list_read,
-          .help = "Hosts that commands may reach; empty or missing: none." },
+          .help = "Hosts that commands may reach; empty or missing: none. Presets such as @npm stand for several: docs/EGRESS.md." },
 };
 
 const struct field_set network_set = { FIELD_SET(network_rows), .code = ERROR_SCHEMA_INVALID };
