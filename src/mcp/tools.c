@@ -51,7 +51,7 @@ static const char clear_input[] =
         SCHEMA "\"key\":{\"type\":\"string\",\"description\":\"The context's key; without one every context is forgotten.\"}}}";
 
 static const uint16_t create_leaves[] = { FIELD_MANIFEST_NAME, FIELD_KEY, 0 };
-static const uint16_t exec_leaves[] = { FIELD_TTY, FIELD_ROWS, FIELD_COLUMNS, FIELD_STDIN_OPEN, FIELD_LOSSLESS, FIELD_WAIT_PORTS, FIELD_KEY, 0 };
+static const uint16_t exec_leaves[] = { FIELD_TTY, FIELD_ROWS, FIELD_COLUMNS, FIELD_STDIN_OPEN, FIELD_LOSSLESS, FIELD_WAIT_PORTS, FIELD_WAIT_PORTS_MS, FIELD_CLIENT, FIELD_KEY, 0 };
 static const uint16_t attach_leaves[] = { FIELD_LOSSLESS, FIELD_STDOUT_OFFSET, FIELD_STDERR_OFFSET, FIELD_KEEP_BYTES, 0 };
 static const uint16_t key_leaves[] = { FIELD_KEY, 0 };
 

@@ -64,6 +64,8 @@ def main():
                 check("no caller has a task of such a name: " + task[:3], (got.status, got.code) == (400, "invalid_argument"), got)
             got = d.call("POST", "/v1/sandboxes/%s/execs" % box, {"command": "true", "client": "x"})
             check("and none says whose client it is", (got.status, got.code) == (400, "invalid_argument"), got)
+            got = heard.post("tools/call", {"name": "exec", "arguments": {"command": "true", "client": "x"}}).json["result"]
+            check("nor does a model", got.get("isError") is True and "client" in got["content"][0]["text"], got)
             d.must("DELETE", "/v1/sandboxes/" + box)
     end()
 
