@@ -68,7 +68,7 @@ def make_project(tests):
     write("build/carrel", GOOD_TAP)
     write("test/vm/run", GOOD_TAP)
     write("test/npm/setup", GOOD)
-    for folder in ("parts", "cli", "daemon", "network", "escape", "npm"):
+    for folder in ("parts", "cli", "daemon", "network", "escape", "npm", "python"):
         write(f"test/{folder}/a_test.sh", GOOD_TAP)
     for path in stages.USER_ESCAPES:
         write(path, GOOD_TAP)
@@ -107,6 +107,7 @@ BREAKS = {
     "escape": ("test/escape/a_test.sh", BAD_TAP, "test/escape/a_test.sh"),
     "npm": ("test/npm/setup", BAD, "npm"),
     "clients": ("test/npm/a_test.sh", BAD_TAP, "test/npm/a_test.sh"),
+    "python": ("test/python/a_test.sh", BAD_TAP, "test/python/a_test.sh"),
     "unit-asan": ("build-asan/unit-a", BAD_TAP, "unit-asan:room/unit"),
     "fuzz": ("broken-fuzz-one-5a", "", "fuzz:a"),
     "lint": ("tools/lint", BAD, "lint:room"),

@@ -149,18 +149,19 @@ STAGES = (
     Stage("escape", USUAL, "build build-layers", "attacks fail, and succeed with their defence off", programs("test/escape")),
     Stage("npm", USUAL, "", "the pinned client packages install", command("test/npm/setup", weight=CORE)),
     Stage("clients", USUAL, "build npm", "real clients, unmodified, work", programs("test/npm")),
+    Stage("python", USUAL, "build", "the Python client does what its page says, and is typed", programs("test/python")),
     Stage("unit-asan", ALL, "build-asan", "the unit tests, with every byte and shift watched", suite("build-asan", "unit", **ASAN)),
     Stage("fuzz", ALL, "build-asan", "every reader of foreign bytes survives mutations of its seeds", fuzz_targets),
     Stage("lint", ALL, "build-clang", "three analyzers have no finding that is not answered", lint_rooms),
     Stage("user-tree", ALL, "build build-layers", "the tree can be copied for an ordinary user", user_tree),
     Stage("user", ALL, "user-tree", "the same programs, by a user who is not root",
-          programs_as_user("test/parts", "test/cli", "test/daemon", "test/network", *USER_ESCAPES)),
+          programs_as_user("test/parts", "test/cli", "test/daemon", "test/network", "test/python", *USER_ESCAPES)),
     Stage("vm", ALL, "build", "the cgroup v2 side, in a virtual machine", lambda stage, context: [
         Job(stage, stage, [os.path.abspath("test/vm/run")], source="test/vm/run", weight=CORE)]),
 )
 
 # Debian packages that a stage needs beyond the sets `build` and `test` (see PACKAGES in ./dev).
-PACKAGE_SETS = {"npm": "npm", "clients": "npm", "lint": "lint", "vm": "vm"}
+PACKAGE_SETS = {"npm": "npm", "clients": "npm", "python": "python", "user": "python", "lint": "lint", "vm": "vm"}
 
 
 def find(name):

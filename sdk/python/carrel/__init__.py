@@ -1,0 +1,23 @@
+"""Sandboxes of a Carrel daemon (`carrel serve`): run commands in them, move files, reach their ports.
+
+    from carrel import Carrel
+
+    with Carrel().create() as sandbox:
+        print(sandbox.run(["echo", "hello"]).stdout_text)
+
+AsyncCarrel is the same for asyncio. Every failure is a CarrelError; `errors` has a class for each code.
+"""
+from . import errors
+from ._asyncio import AsyncCarrel, AsyncChunks, AsyncEvents, AsyncFiles, AsyncLines, AsyncProcess, AsyncSandbox, AsyncStream, AsyncTokens
+from ._client import Carrel, Chunks, Events, Files, Lines, Process, Sandbox, Stream, Tokens
+from ._error import CarrelError
+from ._operations import API_VERSION as __version__
+from ._operations import DaemonInfo, Denial, Event, ExecInfo, FileEntry, ManifestWarning, PortUrl, SandboxInfo, Token
+from ._process import CommandFailedError, Output, Result
+
+__all__ = [
+    "AsyncCarrel", "AsyncChunks", "AsyncEvents", "AsyncFiles", "AsyncLines", "AsyncProcess", "AsyncSandbox", "AsyncStream", "AsyncTokens",
+    "Carrel", "CarrelError", "Chunks", "CommandFailedError", "DaemonInfo", "Denial", "Event", "Events", "ExecInfo", "FileEntry", "Files",
+    "Lines", "ManifestWarning", "Output", "PortUrl", "Process", "Result", "Sandbox", "SandboxInfo", "Stream", "Token", "Tokens", "errors",
+    "__version__",
+]
