@@ -36,6 +36,7 @@ int cmd_create(int argc, char **argv);
 int cmd_ls(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_exec(int argc, char **argv);
+int cmd_shell(int argc, char **argv);
 int cmd_ps(int argc, char **argv);
 int cmd_output(int argc, char **argv);
 int cmd_kill(int argc, char **argv);

@@ -43,9 +43,10 @@ static const struct command commands[] = {
           "  --json          one JSON object with output, ending and warnings\n"
           "  --raw           control bytes go to a terminal as they are (otherwise they are shown as ^X)\n",
           "carrel run -w examples/data-report/workspace -- python3 agent.py", cmd_run },
-        { "plan", "Show what `run` would do, step by step, with undo and reason.",
-          "[-f FILE] [-w DIR] [--host FILE] [--json]",
+        { "plan", "Show what `run` would do: what a command sees, writes, reaches and may use up; with --steps each step.",
+          "[-f FILE] [-w DIR] [--host FILE] [--steps] [--json]",
           FIND_OPTIONS
+          "  --steps         every step as well, with undo and reason\n"
           "  --json          the steps as JSON\n",
           "carrel plan -w examples/data-report/workspace", cmd_plan },
         { "gate", "Run any program behind the wall alone: it reaches the listed names, and nothing else on the network.",
@@ -163,6 +164,11 @@ static const struct command commands[] = {
           "  --key K         idempotency key: the same call again meets the same exec\n"
           "  --raw           control bytes go to a terminal as they are (otherwise they are shown as ^X)\n" ASK_OPTIONS,
           "carrel exec demo -- echo hello", cmd_exec },
+        { "shell", "Open a shell in a sandbox that stays; it is created where there is none.",
+          "[NAME] [-w DIR]" ASK_USAGE,
+          "  NAME            the sandbox (default: the workspace's own)\n"
+          "  -w DIR          the workspace (default: this directory)\n" ASK_OPTIONS,
+          "carrel shell --help", cmd_shell },
         { "ps", "List the execs of a sandbox, running and kept.", "ID" ASK_USAGE, ASK_OPTIONS, "carrel ps demo", cmd_ps },
         { "output", "Show what an exec has written.", "ID EXEC [--follow] [--offset N] [--stderr-offset N] [--raw]" ASK_USAGE,
           "  --follow           until it ends, and then end with its status\n"

@@ -28,7 +28,7 @@ static const char manifest[] = "---\nschema: sandbox/v1\nprovider: local\nconfig
 
 static const struct host_try row = {
         "whole_sandbox", "every step of a run, one after the other", HOST_NEED_T1, NULL,
-        "see the step that fails with: carrel plan; then report it with the output of carrel doctor --json", true,
+        "see the step that fails with: carrel plan --steps; then report it with the output of carrel doctor --json", true,
 };
 
 static _Noreturn void

@@ -126,10 +126,24 @@ def sample():
         check("nor has a run of it", done.returncode == 0 and not lines, done.stderr)
 
 
+def summary():
+    """`carrel plan`: what a reader wants to know first, and all steps only when asked for."""
+    with Workspace(limits="timeout_ms: 4321, memory_mb: 64", carrel="tools: [/opt]", more="network: {egress: ['@pypi', 'db.example.com:5432']}\nenv: {passthrough: [MY_WORD]}\n") as ws:
+        short, long = carrel(ws, "plan"), carrel(ws, "plan", "--steps")
+        rows = [" ".join(line.split()) for line in short.stdout.splitlines()]
+        wanted = ["writes /workspace (%s)" % os.path.realpath(ws.path), "sees /opt read-only, a tool", "reaches pypi.org ports 80, 443", "db.example.com:5432", "is given MY_WORD from your environment"]
+        check("carrel plan says what is seen, written, reached and given", short.returncode == 0 and all(w in rows for w in wanted), short.stdout, short.stderr)
+        check("and what is limited, and what is not", any("timeout_ms 4321, memory_mb 64" in r for r in rows) and any(r.startswith("not limited") and "cpu_ms" in r for r in rows), short.stdout)
+        check("in one screen", len(rows) < 24, short.stdout)
+        check("--steps shows each step as well", "landlock_allow" in long.stdout and "landlock_allow" not in short.stdout and "reaches" in long.stdout, long.stdout[:500])
+        check("--json is the whole plan", json.loads(carrel(ws, "plan", "--json").stdout)["steps"])
+
+
 need_programs()
 written()
 tools_of_the_home()
 presets()
 accepted()
 sample()
+summary()
 end()

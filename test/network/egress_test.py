@@ -302,7 +302,7 @@ def run_capped(world):
     check("a sixth connection where the host permits five is reset; the five stay, and one that ends makes room", status == 0 and
           said.get("sixth") in ("'ECONNRESET'", "b''") and "STILL" in said.get("first", "") and said.get("after") == "True", got)
     check("  and it is told", any(d["reason"] == "too_many_connections" for d in got.get("denials", [])), got.get("denials"))
-    plan = subprocess.run([CARREL, "plan", *run.argv("true", options=())[2:]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ALWAYS)
+    plan = subprocess.run([CARREL, "plan", "--steps", *run.argv("true", options=())[2:]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ALWAYS)
     check("  `carrel plan` shows the smaller cap, and warns", b"at most connections 5" in plan.stdout and b"egress_cap_narrowed" in plan.stderr, plan.stdout[-3000:], plan.stderr)
     status, got = Run(capped({"bytes_out": 1000})).json("python3", "-c", world.code(MUCH))
     said = lines(got)

@@ -1,0 +1,120 @@
+/*
+ * cli/plan_summary.c - what a plan means, for people.
+ *
+ * Room: cli (joining). Touches: fd (the stream).
+ * Theory: it says what the judged spec and the opened sources say, in one line a fact; nothing is asked of the host again. Limits are the rows of their tables.
+ */
+#include "cli/plan_summary.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/finding_print.h"
+#include "plan/request.h"
+#include "policy/host_limits.h"
+#include "spec/section.h"
+
+/* A fact has its topic in the first column, once. */
+static void
+topic(FILE *out, const char *word)
+{
+        (void)fprintf(out, "  %-12s", word);
+}
+
+static void
+print_mount(FILE *out, const struct run_way *w, size_t i)
+{
+        const struct plan_mount *m = &w->p.sources->mounts[i];
+        const char *from = w->p.sources->items[i].host_path;
+
+        topic(out, m->is_read_only ? "sees" : "writes");
+        print_escaped(out, m->at, false);
+        if (strcmp(m->at, from) != 0) {
+                (void)fputs("  (", out);
+                print_escaped(out, from, false);
+                (void)fputc(')', out);
+        }
+        (void)fputs(m->is_tool ? "  read-only, a tool\n" : m->is_read_only ? "  read-only\n" : "\n", out);
+}
+
+static void
+print_files(FILE *out, const struct run_way *w)
+{
+        topic(out, "sees");
+        (void)fputs("the system's programs and libraries, read-only: carrel docs box\n", out);
+        for (size_t i = 0; i < w->p.sources->count; i++)
+                print_mount(out, w, i);
+        topic(out, "writes");
+        (void)fputs("/tmp, " PLAN_HOME ", /run and /dev/shm: private, gone with the sandbox\n", out);
+}
+
+static void
+print_network(FILE *out, const struct spec *spec)
+{
+        char text[EGRESS_TEXT_ROOM];
+
+        topic(out, "reaches");
+        if (spec->egress_count == 0)
+                (void)fputs("no host\n", out);
+        for (size_t i = 0; i < spec->egress_count; i++) {
+                if (i > 0)
+                        topic(out, "");
+                (void)fputs(egress_text(&spec->egress[i], text), out);
+                for (size_t p = 0; p < spec->egress[i].port_count && spec->egress[i].port_count > 1; p++)
+                        (void)fprintf(out, "%s%u", p > 0 ? ", " : "  ports ", spec->egress[i].ports[p]);
+                (void)fputc('\n', out);
+        }
+}
+
+static void
+print_names(FILE *out, const char *word, const struct spec_secret_name *names, size_t count, const char *what)
+{
+        if (count == 0)
+                return;
+        topic(out, word);
+        for (size_t i = 0; i < count; i++) {
+                (void)fputs(i > 0 ? ", " : "", out);
+                print_escaped(out, names[i].name, false);
+        }
+        (void)fprintf(out, "  %s\n", what);
+}
+
+static void
+print_limits(FILE *out, const struct spec_limits *limits)
+{
+        const struct field *row;
+        const char *section, *separator = "";
+        uint64_t value;
+
+        topic(out, "limited");
+        for (size_t i = 0; (row = host_limits_row(i, &section)) != NULL; i++) {
+                memcpy(&value, (const char *)limits + row->offset, sizeof value);
+                if (value != SPEC_UNSET)
+                        (void)fprintf(out, "%s%s %" PRIu64, separator, row->name, value);
+                separator = value != SPEC_UNSET ? ", " : separator;
+        }
+        (void)fputc('\n', out);
+        topic(out, "not limited");
+        separator = "";
+        for (size_t i = 0; (row = host_limits_row(i, &section)) != NULL; i++) {
+                memcpy(&value, (const char *)limits + row->offset, sizeof value);
+                if (value == SPEC_UNSET)
+                        (void)fprintf(out, "%s%s", separator, row->name);
+                separator = value == SPEC_UNSET ? ", " : separator;
+        }
+        (void)fputc('\n', out);
+}
+
+void
+plan_summary_print(FILE *out, const struct run_way *w)
+{
+        const struct spec *spec = w->p.spec;
+
+        print_escaped(out, w->file_name ? w->file_name : "", false);
+        (void)fputs(": a command\n", out);
+        print_files(out, w);
+        print_network(out, spec);
+        print_names(out, "is given", spec->env.passthrough, spec->env.passthrough_count, "from your environment");
+        print_names(out, "is given", spec->env.auth, spec->env.auth_count, "secrets");
+        print_limits(out, &spec->limits);
+}
