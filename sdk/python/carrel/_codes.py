@@ -238,7 +238,7 @@ class SandboxMountReadOnlyError(RefusedError):
 
 
 class SandboxTimeoutError(LimitError, builtins.TimeoutError):
-    """Raise limits.timeout_ms, and the call's own limit where it has one; or make the command shorter."""
+    """Give it more time with --timeout (timeout_ms in a call), or raise limits.timeout_ms in SANDBOX.md."""
 
     code = "sandbox_timeout"
     http_status = 408
@@ -326,7 +326,7 @@ class WorkspaceNotFoundError(UnprocessableError, builtins.FileNotFoundError):
 
 
 class MountDeniedError(RefusedError):
-    """The host file's mount_roots list says what may be mounted."""
+    """The host file says what may be mounted (mount_roots) and brought in as tools (tool_roots): docs/HOST.md."""
 
     code = "mount_denied"
     http_status = 403

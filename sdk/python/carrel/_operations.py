@@ -92,7 +92,7 @@ OPERATIONS: Dict[str, Operation] = {
     "exec.start": Operation(
         "POST", "/v1/sandboxes/{id}/execs",
         query=('encoding',),
-        body=('argv', 'command', 'cwd', 'env', 'timeout_ms', 'cpu_ms', 'background', 'stdin', 'input', 'tty', 'rows', 'columns', 'keep_bytes', 'output_bytes', 'lossless', 'kill_rest', 'wait_ports', 'task', 'key', 'encoding'),
+        body=('argv', 'command', 'cwd', 'env', 'timeout_ms', 'cpu_ms', 'background', 'stdin', 'input', 'tty', 'rows', 'columns', 'keep_bytes', 'output_bytes', 'lossless', 'kill_rest', 'wait_ports', 'wait_ports_ms', 'task', 'key', 'encoding'),
         has_key=True, is_raw=False,
     ),
     "exec.list": Operation(
@@ -103,7 +103,7 @@ OPERATIONS: Dict[str, Operation] = {
     ),
     "exec.get": Operation(
         "GET", "/v1/sandboxes/{id}/execs/{exec}",
-        query=('encoding',),
+        query=('wait_ports', 'wait_ports_ms', 'encoding'),
         body=(),
         has_key=False, is_raw=False,
     ),
@@ -388,6 +388,10 @@ class ExecInfo(Answer):
     """Answer at once; the exec outlives its caller."""
     started_at_ms: Optional[int] = None
     """When it was started, milliseconds since 1970."""
+    timeout_ms: Optional[int] = None
+    """Of a sandbox: milliseconds until it is stopped (in an answer: what is left). Of an exec: milliseconds until all its processes are killed; above what the manifest or the host file sets it is refused."""
+    timeout_by: Optional[str] = None
+    """Who set the limit on the time of an exec: call, manifest (limits.timeout_ms) or host (limits_max.timeout_ms of the host file)."""
     outcome: Optional[str] = None
     """exited, signaled, timed_out, oom_killed, cpu_limit, killed, policy_killed or lost."""
     exit_code: Optional[int] = None
@@ -414,6 +418,8 @@ class ExecInfo(Answer):
     """What it asked of the network and was refused, where there was any: host, port, reason, message (with what to do), count; the first eight."""
     denied_more: Optional[int] = None
     """How many more things were refused than are listed."""
+    port: Optional[int] = None
+    """TCP port inside, 1 to 65535."""
     _lists = {"denied": Denial}
 
 
@@ -428,7 +434,7 @@ class SandboxInfo(Answer):
     name: Optional[str] = None
     """A name of the caller's choice; among one owner's sandboxes it never stands for two."""
     timeout_ms: Optional[int] = None
-    """Milliseconds until it is stopped by itself (in an answer: what is left), or, for an exec, until its tree is killed."""
+    """Of a sandbox: milliseconds until it is stopped (in an answer: what is left). Of an exec: milliseconds until all its processes are killed; above what the manifest or the host file sets it is refused."""
     delete_at_ms: Optional[int] = None
     """When it is deleted whatever else happens (scheduled deletion), milliseconds since 1970; 0: never."""
     owner: Optional[str] = None
