@@ -190,6 +190,9 @@ struct carrel_command {
         uint64_t wait_ports_ms;                        /* the longest time to wait for a port; 0: until the command ends */
 };
 
+/* Limits that refuse something and end nothing. The second is known where a control group counts. */
+enum carrel_limit { CARREL_LIMIT_DISK = 1 /* disk_mb: the private disk was full when it ended */, CARREL_LIMIT_PIDS = 2 /* pids: a process or thread was not started */ };
+
 /* How a command ended: exactly one of these words. */
 struct carrel_end {
         const char *outcome;                   /* exited, signaled, timed_out, oom_killed, cpu_limit, killed, policy_killed or lost; static */
@@ -199,6 +202,7 @@ struct carrel_end {
         uint64_t duration_ms, cpu_ms, memory_peak_kb;
         uint64_t stdout_bytes, stderr_bytes, dropped_bytes;
         uint64_t denied_count;                 /* how often it was refused a way out before it ended */
+        unsigned limits_reached;               /* enum carrel_limit: limits that it met and that did not end it */
 };
 
 /* CARREL_PORT comes once at most, where waits_ports was set: carrel_exec_port() listens, or the time to wait is over. The command goes on. */

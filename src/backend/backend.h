@@ -26,6 +26,7 @@ struct backend_news {
         unsigned kept;  int kept_sys;  /* BACKEND_KEPT: enum wire_kept_what, and errno where it was stuck */
         char name[760], place[1024], key[256];  /* BACKEND_KEPT: the name on the host; where it is now or ""; of a configuration, what may not change */
         uint64_t cpu_ns, oom_kills;    /* BACKEND_ENDED, where groups count them; else 0. cpu_ns also where it was killed, of what was seen just before */
+        uint64_t pids_refused;         /* BACKEND_ENDED, where a group counts: tasks that were not started for limits.pids */
         uint64_t peak_bytes;           /* BACKEND_ENDED, where it was killed: of the largest process that was seen just before; else 0 */
         struct error error;            /* BACKEND_FAILED */
 };

@@ -407,7 +407,7 @@ begin(struct box *b, const struct box_start *start)
         b->directory = start->directory;
         b->started_ms = loop_now_ms();
         b->has_guest = b->has_maker = 1;
-        b->oom_counter = b->cpu_counter = -1;
+        b->oom_counter = b->cpu_counter = b->pids_counter = -1;
         b->groups = (struct groups){ .root = -1, .work = -1, .events = -1 };
         b->deadline.due_ms = b->floor.due_ms = b->late.due_ms = b->hush.due_ms = b->deaf.due_ms = b->ahead.timer.due_ms = b->quiet.due_ms = LOOP_NEVER;
         b->listening = start->listener;

@@ -305,6 +305,7 @@ send_to_guest(struct exec *x, struct wire_exec *wire, size_t len)
                 fds[count++] = x->group->members;
         limits_credit_oom(b);
         x->oom_kills_before = b->oom_seen;
+        x->pids_refused_before = limits_pids_refused(b);
         x->begun_ms = x->started_ms = loop_now_ms();
         x->frozen_before_ms = box_frozen_ms(b);
         x->is_sent = 1;
@@ -568,6 +569,23 @@ decide(struct exec *x, const struct wire_exec_ended *ended)
         }
 }
 
+static uint16_t
+denied_count(struct exec *x)
+{
+        uint32_t count = (x->flags & BOX_EXEC_QUIET) != 0 ? 0 : wall_denied(x->box, x);
+
+        return count < UINT16_MAX ? (uint16_t)count : UINT16_MAX;
+}
+
+/* Of several commands at once each met the limit: it is the sandbox's. */
+static uint16_t
+limits_reached(const struct exec *x, const struct wire_exec_ended *ended)
+{
+        unsigned reached = (ended && ended->is_disk_full ? OUTCOME_DISK : 0u) | (limits_pids_refused(x->box) > x->pids_refused_before ? OUTCOME_PIDS : 0u);
+
+        return (uint16_t)reached;
+}
+
 static void
 end_with(struct exec *x, const struct wire_exec_ended *ended)
 {
@@ -575,7 +593,8 @@ end_with(struct exec *x, const struct wire_exec_ended *ended)
 
         if (x->state != BOX_EXEC_RUNNING && x->state != BOX_EXEC_STARTING)
                 return;
-        x->end.denied = (x->flags & BOX_EXEC_QUIET) != 0 ? 0 : wall_denied(x->box, x);         /* before its group is given back */
+        x->end.denied = denied_count(x);       /* before its group is given back */
+        x->end.reached = limits_reached(x, ended);
         x->is_alone = x->group && groups_is_empty(&x->box->groups, x->group);  /* before its time is read: nothing is added to that then */
         group_us = x->group ? groups_cpu_us(&x->box->groups, x->group) : BOX_NEVER;
         limits_credit_oom(x->box);

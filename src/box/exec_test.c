@@ -31,7 +31,7 @@ set_up(void **state)
         b.begin.keep_bytes = 1 << 16;
         b.begin.deadline_ms = BOX_NEVER;
         b.state = BOX_RUNNING;
-        b.oom_counter = b.cpu_counter = -1;
+        b.oom_counter = b.cpu_counter = b.pids_counter = -1;
         b.groups = (struct groups){ .root = -1, .work = -1, .events = -1 };
         b.deadline.due_ms = b.floor.due_ms = b.late.due_ms = LOOP_NEVER;
         b.protocol = 2;

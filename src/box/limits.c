@@ -218,6 +218,8 @@ limits_take_counter(struct box *b, int take_fd)
 {
         if (b->oom_counter < 0 && read_counter(take_fd, "oom_kill") != UINT64_MAX) {
                 b->oom_counter = take_fd;
+        } else if (b->pids_counter < 0 && read_counter(take_fd, "max") != UINT64_MAX) {
+                b->pids_counter = take_fd;
         } else if (b->cpu_counter < 0 && (read_counter(take_fd, "usage_usec") != UINT64_MAX || read_counter(take_fd, "") != UINT64_MAX)) {
                 b->cpu_is_stat = read_counter(take_fd, "") == UINT64_MAX;
                 b->cpu_counter = take_fd;
@@ -232,6 +234,14 @@ limits_oom_kills(const struct box *b)
         uint64_t kills = read_counter(b->oom_counter, "oom_kill");
 
         return kills == UINT64_MAX ? 0 : kills;
+}
+
+uint64_t
+limits_pids_refused(const struct box *b)
+{
+        uint64_t count = read_counter(b->pids_counter, "max");
+
+        return count == UINT64_MAX ? 0 : count;
 }
 
 /* The kernel does not say whose process it killed. Where one exec runs alone, it was one of its tree. */

@@ -83,6 +83,7 @@ struct exec {
         uint32_t word;                 /* decided before its end; UINT32_MAX: not */
         char key[BOX_KEY_LEN], task[BOX_KEY_LEN], command[128];
         uint64_t begun_ms, started_ms, deadline_ms, timeout_ms, frozen_before_ms, cpu_ms, budget;
+        uint64_t pids_refused_before;  /* counted at its begin */
         uint64_t oom_kills_before, oom_own;    /* counted at its begin; of its own processes for certain */
         uint64_t overdue_ms;           /* it was killed: the moment at which its end is not waited for any more */
         struct loop_timer timer;
@@ -158,6 +159,7 @@ struct box {
         int listening;
         int floors[FLOORS_MAX];
         size_t floor_count;
+        int pids_counter;              /* pids.events, -1: none */
         int oom_counter;               /* memory.events or memory.oom_control, -1: none */
         uint64_t oom_seen;             /* kills that are somebody's, or nobody's we know */
         int cpu_counter, cpu_is_stat;  /* where no v2 group counts */
@@ -199,6 +201,7 @@ void limits_deadline(struct box *b, uint64_t deadline_ms);
 void limits_floor(struct box *b);                              /* begins to look while something runs */
 void limits_take_counter(struct box *b, int take_fd);
 uint64_t limits_oom_kills(const struct box *b);
+uint64_t limits_pids_refused(const struct box *b);             /* tasks that were not started for limits.pids; 0 where nothing counts them */
 void limits_credit_oom(struct box *b);                         /* before an exec begins or ends: kills since the last time are of the one that runs alone */
 uint64_t limits_cpu_ns(const struct box *b);
 

@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "clock/clock.h"
+#include "event/outcome.h"
 #include "text/utf8.h"
 
 /* -- the call -------------------------------------------------------------------------------------------------- */
@@ -202,6 +203,7 @@ json_exec(struct json_writer *w, const struct carrel_exec_info *x)
                         json_member_int(w, "signal", x->end.signal);
                 member_uint(w, "duration_ms", x->end.duration_ms);
                 member_uint(w, "cpu_ms", x->end.cpu_ms);
+                outcome_write_limits(w, x->end.limits_reached);
         }
         member_uint(w, "stdout_bytes", x->end.stdout_bytes);
         member_uint(w, "stderr_bytes", x->end.stderr_bytes);

@@ -14,6 +14,7 @@
 #include "cli/live.h"
 #include "cli/prepare.h"
 #include "cli/value.h"
+#include "event/outcome.h"
 #include "sandbox/terminal.h"
 
 enum { STATUS_READER_GONE = 128 + 13, STATUS_TIMED_OUT = 124, CAPTURE_MAX = 1 << 20 };
@@ -201,6 +202,7 @@ json_result(struct json_writer *w, const struct carrel_result *r)
         }
         if (r->end.signal > 0)
                 json_member_int(w, "signal", r->end.signal);
+        outcome_write_limits(w, r->end.limits_reached);
         for (size_t i = 0; i < sizeof numbers / sizeof *numbers && !r->is_running; i++) {
                 json_key(w, numbers[i].name);
                 json_uint(w, numbers[i].value);

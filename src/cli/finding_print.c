@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "event/outcome.h"
+
 static const char red[] = "\033[1;31m", yellow[] = "\033[1;33m", dim[] = "\033[2m", plain[] = "\033[0m";
 
 bool
@@ -165,6 +167,16 @@ print_more_errors(FILE *out, const char *file, const struct findings *findings)
         (void)fprintf(out, "    And %zu more: `carrel check ", findings->error_count - 1);
         print_escaped(out, file ? file : "", false);
         (void)fputs("` shows them all.\n", out);
+}
+
+void
+print_limits_reached(unsigned reached)
+{
+        const struct outcome_limit_words *l;
+
+        for (size_t i = 0; (l = outcome_limit_at(i)) != NULL; i++)
+                if ((reached & l->limit) != 0)
+                        (void)fprintf(stderr, "carrel: %s. %s\n", l->sentence, l->hint);
 }
 
 void

@@ -46,6 +46,9 @@ void json_error(struct json_writer *w, const struct error *e);
 /* The members "errors" and "warnings" of an open map. */
 void json_findings(struct json_writer *w, const struct findings *findings);
 
+/* The limits (enum outcome_limit) that a command met and that did not end it, on standard error, each with what to do. */
+void print_limits_reached(unsigned reached);
+
 /* Says on standard error that standard output could not be written, and why where `sys` is not 0. Answers 125. */
 int print_unwritten(int sys);
 

@@ -106,6 +106,7 @@ print_ending(const struct run_way *w, const struct run_result *r)
         if (r->outcome.dropped_bytes > 0)
                 (void)fprintf(stderr, "carrel: %llu bytes of output were dropped: they were past limits.output_bytes, or nobody read them\n",
                               (unsigned long long)r->outcome.dropped_bytes);
+        print_limits_reached(r->outcome.reached);
         if (is_strict)
                 sentence = "the command made a name that programs of the host act on; its whole process tree was killed";
         if (r->outcome.word == OUTCOME_TIMED_OUT) {

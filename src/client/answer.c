@@ -180,7 +180,20 @@ answer_end(const struct outcome *o, struct carrel_end *ret)
         *ret = (struct carrel_end){ .outcome = outcome_name(o->word), .exit_code = o->word == OUTCOME_EXITED ? o->exit_code : -1,
                                     .signal = o->word == OUTCOME_SIGNALED ? o->signal : 0, .exit_status = outcome_status(o), .duration_ms = o->duration_ms,
                                     .cpu_ms = o->cpu_ms, .memory_peak_kb = o->memory_peak_kb, .stdout_bytes = o->stdout_bytes,
-                                    .stderr_bytes = o->stderr_bytes, .dropped_bytes = o->dropped_bytes };
+                                    .stderr_bytes = o->stderr_bytes, .dropped_bytes = o->dropped_bytes, .limits_reached = o->reached };
+}
+
+static void
+read_limits(const struct record *r, unsigned *reached)
+{
+        const struct outcome_limit_words *l;
+        struct record_entry entry = { .tag = 0 };
+        size_t at = 0;
+
+        while (record_next(r, &at, &entry) > 0)
+                for (size_t i = 0; entry.tag == FIELD_LIMITS_REACHED && (l = outcome_limit_at(i)) != NULL; i++)
+                        if (entry.type == RECORD_TEXT && strcmp(entry.value, l->name) == 0)
+                                *reached |= l->limit;
 }
 
 int
@@ -193,6 +206,7 @@ answer_read_exec(struct arena *a, const struct record *r, struct carrel_exec_inf
                              .stdout_bytes = record_get_uint(r, FIELD_STDOUT_BYTES, 0), .stderr_bytes = record_get_uint(r, FIELD_STDERR_BYTES, 0),
                              .dropped_bytes = record_get_uint(r, FIELD_DROPPED, 0) };
 
+        read_limits(r, &o.reached);
         *ret = (struct carrel_exec_info){
                 .exec = (uint32_t)record_get_uint(r, FIELD_EXEC, 0), .state = answer_text(a, r, FIELD_STATE), .command = answer_text(a, r, FIELD_COMMAND),
                 .task = answer_text(a, r, FIELD_TASK), .key = answer_text(a, r, FIELD_KEY), .pid = (int)record_get_uint(r, FIELD_PID, 0),

@@ -378,7 +378,7 @@ static int
 take_end(struct carrel_exec *x, const struct channel_end *end, struct error *e)
 {
         struct outcome o = { (enum outcome_word)end->word, end->exit_code, end->signal, end->duration_ms, end->cpu_ms, end->memory_peak_kb,
-                             end->stdout_bytes, end->stderr_bytes, end->dropped_bytes };
+                             end->stdout_bytes, end->stderr_bytes, end->dropped_bytes, end->reached };
 
         if (end->word >= OUTCOME_MAX || (end->word == OUTCOME_EXITED && (end->exit_code < 0 || end->exit_code > 255)))
                 return fail(e, ERROR_PROTOCOL, "the sandbox tells of an ending that there is not");

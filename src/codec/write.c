@@ -17,7 +17,7 @@ static int
 is_list(uint16_t tag)
 {
         return tag == FIELD_ARGV || tag == FIELD_ENV || tag == FIELD_PORTS || tag == FIELD_RUNTIMES || tag == FIELD_WARNINGS || tag == FIELD_ITEMS || tag == FIELD_FILES ||
-               tag == FIELD_DENIED;
+               tag == FIELD_DENIED || tag == FIELD_LIMITS_REACHED;
 }
 
 /* The caller's own JSON, given back as it came: read again, so that nothing but JSON can come out. */

@@ -174,13 +174,15 @@ write_ending(struct json_writer *w, uint16_t tag, const char *name, const struct
                         return 1;
                 }
         }
-        if (tag == FIELD_OUTCOME)
+        if (tag == FIELD_LIMITS_REACHED)
+                outcome_write_limits(w, v->end.reached);
+        else if (tag == FIELD_OUTCOME)
                 json_member_text(w, name, outcome_name(o.word));
         else if (tag == FIELD_EXIT_CODE)
                 json_member_int(w, name, outcome_status(&o));
         else if (tag == FIELD_SIGNAL && o.signal > 0)
                 json_member_int(w, name, o.signal);
-        return tag == FIELD_OUTCOME || tag == FIELD_EXIT_CODE || tag == FIELD_SIGNAL;
+        return tag == FIELD_OUTCOME || tag == FIELD_EXIT_CODE || tag == FIELD_SIGNAL || tag == FIELD_LIMITS_REACHED;
 }
 
 /* What this answer lacks, of a command that still runs: past its limit, gone before it was asked for, and let go here. At its end the box counts the first two. */

@@ -31,6 +31,34 @@ static const struct outcome_row rows[OUTCOME_MAX] = {
                 "its end was not seen" },
 };
 
+static const struct outcome_limit_words limits[] = {
+        { OUTCOME_DISK, "disk_mb", "the private disk of the sandbox (/tmp, home, /dev/shm) was full: limits.disk_mb",
+          "Raise metadata.carrel.limits.disk_mb in SANDBOX.md, or write large files to a mount." },
+        { OUTCOME_PIDS, "pids", "a process or thread was not started: the sandbox had as many as limits.pids allows",
+          "Raise metadata.carrel.limits.pids in SANDBOX.md, or start fewer at once." },
+};
+
+const struct outcome_limit_words *
+outcome_limit_at(size_t index)
+{
+        return index < sizeof limits / sizeof *limits ? &limits[index] : NULL;
+}
+
+void
+outcome_write_limits(struct json_writer *w, unsigned reached)
+{
+        const struct outcome_limit_words *l;
+
+        if (reached == 0)
+                return;
+        json_key(w, "limits_reached");
+        json_open_list(w);
+        for (size_t i = 0; (l = outcome_limit_at(i)) != NULL; i++)
+                if ((reached & l->limit) != 0)
+                        json_text(w, l->name);
+        json_close_list(w);
+}
+
 const char *
 outcome_name(enum outcome_word word)
 {
@@ -85,4 +113,5 @@ outcome_write(struct json_writer *w, const struct outcome *o)
         json_member_int(w, "stdout_bytes", (int64_t)o->stdout_bytes);
         json_member_int(w, "stderr_bytes", (int64_t)o->stderr_bytes);
         json_member_int(w, "dropped_bytes", (int64_t)o->dropped_bytes);
+        outcome_write_limits(w, o->reached);
 }

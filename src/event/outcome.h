@@ -5,6 +5,7 @@
 #define CARREL_EVENT_OUTCOME_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -22,6 +23,13 @@ enum outcome_word {
         OUTCOME_MAX
 };
 
+/* Limits that refuse something and end nothing: the command goes on, and says of it what it likes. Not among them is open_files: the kernel counts no EMFILE. */
+enum outcome_limit {
+        OUTCOME_DISK = 1u << 0,        /* limits.disk_mb: the private disk was full when the command ended */
+        OUTCOME_PIDS = 1u << 1,        /* limits.pids: a process or a thread was not started while it ran. Known where a control group counts */
+};
+struct outcome_limit_words { unsigned limit; const char *name /* "disk_mb" */, *sentence, *hint; };
+
 struct outcome {
         enum outcome_word word;
         int exit_code;                 /* OUTCOME_EXITED: 0 to 255; else -1 */
@@ -30,6 +38,7 @@ struct outcome {
         uint64_t cpu_ms;               /* user and system, whole tree where a group counts it */
         uint64_t memory_peak_kb;       /* largest process */
         uint64_t stdout_bytes, stderr_bytes, dropped_bytes;
+        unsigned reached;              /* enum outcome_limit, one bit each */
 };
 
 /* "exited", "timed_out", ... */
@@ -46,6 +55,12 @@ enum error_code outcome_error(enum outcome_word word);
 
 /* Exit status of `carrel run`: the command's own, 128 + signal, 124 timed out, 137 killed. */
 int outcome_status(const struct outcome *o);
+
+/* The words of those limits, one after another; NULL behind the last. */
+const struct outcome_limit_words *outcome_limit_at(size_t index);
+
+/* The member "limits_reached", a list of names, into an open map; nothing where `reached` is 0. */
+void outcome_write_limits(struct json_writer *w, unsigned reached);
 
 /* The members of an outcome, into an open map. */
 void outcome_write(struct json_writer *w, const struct outcome *o);

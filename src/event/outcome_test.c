@@ -75,6 +75,9 @@ static const struct { struct outcome outcome; const char *text; } texts[] = {
         { { .word = OUTCOME_OOM_KILLED, .exit_code = -1 },
           "{\"event\":\"oom_killed\",\"exit_code\":null,\"signal\":null,\"timed_out\":false,\"oom_killed\":true,\"duration_ms\":0,"
           "\"cpu_ms\":0,\"memory_peak_kb\":0,\"stdout_bytes\":0,\"stderr_bytes\":0,\"dropped_bytes\":0}" },
+        { { .word = OUTCOME_EXITED, .exit_code = 1, .reached = OUTCOME_DISK | OUTCOME_PIDS },
+          "{\"event\":\"exited\",\"exit_code\":1,\"signal\":null,\"timed_out\":false,\"oom_killed\":false,\"duration_ms\":0,"
+          "\"cpu_ms\":0,\"memory_peak_kb\":0,\"stdout_bytes\":0,\"stderr_bytes\":0,\"dropped_bytes\":0,\"limits_reached\":[\"disk_mb\",\"pids\"]}" },
 };
 
 static void
@@ -94,6 +97,22 @@ an_outcome_writes_all_its_members(void **state)
         }
 }
 
+static void
+each_limit_that_ends_nothing_has_words(void **state)
+{
+        const struct outcome_limit_words *l;
+        unsigned seen = 0;
+
+        (void)state;
+        for (size_t i = 0; (l = outcome_limit_at(i)) != NULL; i++) {
+                assert_int_equal(seen & l->limit, 0);
+                seen |= l->limit;
+                assert_non_null(strstr(l->sentence, l->name));
+                assert_non_null(strstr(l->hint, l->name));
+        }
+        assert_int_equal(seen, OUTCOME_DISK | OUTCOME_PIDS);
+}
+
 int
 main(void)
 {
@@ -101,6 +120,7 @@ main(void)
                 cmocka_unit_test(every_word_says_the_same_everywhere),
                 cmocka_unit_test(a_status_is_the_commands_own_or_the_words),
                 cmocka_unit_test(an_outcome_writes_all_its_members),
+                cmocka_unit_test(each_limit_that_ends_nothing_has_words),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

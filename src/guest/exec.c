@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -29,7 +30,8 @@
 #include "guest/reaper.h"
 #include "guest/terminal.h"
 
-enum { STDIO = 3, SIGNAL_LAST = 64, REAPS_AT_ONCE = 256, POINTERS = 2 * COMMAND_STRINGS_MAX };
+enum { STDIO = 3, SIGNAL_LAST = 64, REAPS_AT_ONCE = 256, POINTERS = 2 * COMMAND_STRINGS_MAX,
+       DISK_LEFT = 1 << 20 /* bytes */, DISK_PART = 128 /* of its size, whichever is less */ };
 
 /* Where messages come in. The first is not touched while a child that starts reads its words there, and then there is the second. */
 static struct desk {
@@ -96,12 +98,26 @@ note_failed(struct execs *x, struct exec *e, int sys, enum wire_exec_stage stage
         x->has_news = 1;
 }
 
+/* Full but for what a program that failed has taken away behind it. */
+static unsigned
+disk_is_full(int disk)
+{
+        struct statvfs fs;
+        uint64_t left;
+
+        if (disk < 0 || fstatvfs(disk, &fs) < 0 || fs.f_blocks == 0 || fs.f_frsize == 0)
+                return 0;
+        left = fs.f_blocks / DISK_PART < DISK_LEFT / fs.f_frsize ? fs.f_blocks / DISK_PART : DISK_LEFT / fs.f_frsize;
+        return fs.f_bavail <= left || (fs.f_files > 0 && fs.f_ffree == 0);
+}
+
 static void
 note_ended(struct execs *x, struct exec *e, const struct wire_exec_ended *ended)
 {
         if (e->state != EXEC_RUNNING)
                 return;
         e->ended = *ended;
+        e->ended.is_disk_full = !e->is_function && disk_is_full(x->disk);
         e->state = EXEC_OVER;
         e->tells_end = 1;
         x->has_news = 1;

@@ -40,6 +40,7 @@ struct execs {
         int reports[2];                /* the pipe of guest/report.h, -1 before the first who needs it */
         size_t used;                   /* rows from here on were never touched */
         int has_news;                  /* somebody's ending waits for room in the socket */
+        int disk;                      /* the root of the private disk, -1: it cannot be looked at */
         int has_ended;                 /* of that, the end of a command */
         int has_refusal;               /* and so does a refusal for which there was no row */
         int is_ending;                 /* the last command is over, and told */

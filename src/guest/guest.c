@@ -185,7 +185,7 @@ share_descriptors(struct guest *g)
 }
 
 void
-guest_serve(int control, const struct guest_names *names, const int *stock, size_t stock_count)
+guest_serve(int control, const struct guest_names *names, int disk, const int *stock, size_t stock_count)
 {
         static struct pollfd fds[FIRST_CONNECT + CONNECTS_MAX + EXEC_MAX];
         struct guest *g = &guest;
@@ -198,6 +198,7 @@ guest_serve(int control, const struct guest_names *names, const int *stock, size
                 end(BROKEN);
         names_init(&g->names, control, names ? names->socket : -1, names ? names->diag : -1);
         share_descriptors(g);
+        g->execs.disk = disk;
         for (;;) {
                 wait_for(g, fds, execs_kill(&g->execs));
                 if ((fds[CONTROL].revents & (POLLHUP | POLLERR)) != 0)

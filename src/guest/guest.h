@@ -9,9 +9,9 @@
 struct guest_names { int socket, diag /* -1: the kernel has none */; };
 
 /*
- * Serves the control socket until it closes or the last command ends. Never returns. `names`: sockets of guest/names.h, NULL where there is a wall. `stock`: sockets of a
+ * Serves the control socket until it closes or the last command ends. Never returns. `names`: sockets of guest/names.h, NULL where there is a wall. `disk`: the root of the private disk, -1: not known. `stock`: sockets of a
  * routed wall, for ports that are asked for later (guest/listen.h). All are borrowed, and closed when executing.
  */
-_Noreturn void guest_serve(int control, const struct guest_names *names, const int *stock, size_t stock_count);
+_Noreturn void guest_serve(int control, const struct guest_names *names, int disk, const int *stock, size_t stock_count);
 
 #endif

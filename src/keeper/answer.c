@@ -77,6 +77,7 @@ static void
 answer_end(struct record_writer *w, const struct channel_end *end)
 {
         struct outcome outcome = { .word = (enum outcome_word)end->word, .exit_code = end->exit_code, .signal = end->signal };
+        const struct outcome_limit_words *l;
 
         if (end->word >= OUTCOME_MAX)
                 return;
@@ -87,6 +88,9 @@ answer_end(struct record_writer *w, const struct channel_end *end)
         record_uint(w, FIELD_DURATION, end->duration_ms);
         record_uint(w, FIELD_CPU, end->cpu_ms);
         record_uint(w, FIELD_MEMORY_PEAK, end->memory_peak_kb);
+        for (size_t i = 0; (l = outcome_limit_at(i)) != NULL; i++)
+                if ((end->reached & l->limit) != 0)
+                        record_text(w, FIELD_LIMITS_REACHED, l->name);
 }
 
 void

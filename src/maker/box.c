@@ -580,6 +580,7 @@ scratch_step(struct box *box, const struct step *s)
         box->scratch = make_tmpfs(s->number, 0755);
         if (box->scratch < 0)
                 return box->scratch;
+        box->disk = fcntl(box->scratch, F_DUPFD_CLOEXEC, box->stock_count > 0 ? box->stock[box->stock_count - 1] + 1 : first_kept());
         if (mkdirat(box->scratch, "empty", 0555) < 0)          /* the lower half of read-only overlays */
                 return -errno;
         return kernel_move_mount(box->scratch, box->workshop, "scratch");

@@ -16,6 +16,7 @@ struct box {
         int control;                       /* to whoever keeps the box: the wall's sockets go there */
         int stock[WALL_STOCK_MAX];         /* of a routed wall: sockets for ports that are asked for later, which pid 1 keeps */
         size_t stock_count;
+        int disk;                          /* the private disk once more, which pid 1 keeps to see whether it is full; -1: not kept */
         unsigned char has_names;           /* without a wall: the stock is the one or two sockets of guest/names.h */
         unsigned char has_foreign;         /* something of the user's is attached: names may hold links planted there */
 };

@@ -109,9 +109,9 @@ close_range_of(unsigned first, unsigned last)
                 (void)close((int)fd);
 }
 
-/* Nothing of the making stays open in pid 1 but its control socket, and the stock of its wall or the sockets for names, which is in ascending order. */
+/* Nothing of the making stays open in pid 1 but its control socket, and the stock of its wall or the sockets for names, and behind them the private disk, all in ascending order. */
 static int
-keep_only(int control, const int *stock, size_t stock_count)
+keep_only(int control, const int *stock, size_t stock_count, int disk)
 {
         unsigned from = KEEPER + 1;
 
@@ -121,6 +121,10 @@ keep_only(int control, const int *stock, size_t stock_count)
                 close_range_of(from, (unsigned)stock[i] - 1);
                 from = (unsigned)stock[i] + 1;
         }
+        if (disk >= 0) {
+                close_range_of(from, (unsigned)disk - 1);
+                from = (unsigned)disk + 1;
+        }
         close_range_of(from, ~0u);
         return KEEPER;
 }
@@ -128,7 +132,7 @@ keep_only(int control, const int *stock, size_t stock_count)
 static _Noreturn void
 run_inside(const struct host *h, int control)
 {
-        struct box box = { .root = -1, .workshop = -1, .scratch = -1, .sources = h->sources, .is_tree = h->is_tree, .control = control };
+        struct box box = { .root = -1, .workshop = -1, .scratch = -1, .sources = h->sources, .is_tree = h->is_tree, .control = control, .disk = -1 };
         struct harden harden = { -1, landlock_abi(h->view) };
         int result = 0;
         uint32_t i = h->done;
@@ -144,13 +148,13 @@ run_inside(const struct host *h, int control)
                 if (result < 0)
                         fail_inside(control, i, result);
         }
-        control = keep_only(control, box.stock, box.stock_count);
+        control = keep_only(control, box.stock, box.stock_count, box.disk);
         memset(packed, 0, h->packed_len);              /* host paths are not for the inside */
         if (is_living)
                 (void)wire_send(control, WIRE_BOX_READY, NULL, 0, NULL, 0);
         if (box.has_names)
-                guest_serve(control, &(struct guest_names){ box.stock[0], box.stock_count > 1 ? box.stock[1] : -1 }, NULL, 0);
-        guest_serve(control, NULL, box.stock, box.stock_count);
+                guest_serve(control, &(struct guest_names){ box.stock[0], box.stock_count > 1 ? box.stock[1] : -1 }, box.disk, NULL, 0);
+        guest_serve(control, NULL, box.disk, box.stock, box.stock_count);
 }
 
 /* -- outside -------------------------------------------------------------------------------------------------- */
@@ -428,6 +432,7 @@ count(const struct host *h, struct wire_box_ended *ended)
                 case WATCH_CPU_STAT:      value = group_read(h->watches[i], "usage_usec"); break;
                 case WATCH_OOM_CONTROL:
                 case WATCH_MEMORY_EVENTS: value = group_read(h->watches[i], "oom_kill"); break;
+                case WATCH_PIDS_EVENTS:   value = group_read(h->watches[i], "max"); break;
                 default:                  continue;
                 }
                 if (value == UINT64_MAX)
@@ -435,6 +440,8 @@ count(const struct host *h, struct wire_box_ended *ended)
                 ended->has_usage = 1;
                 if (h->watch_kinds[i] == WATCH_CPU_NS || h->watch_kinds[i] == WATCH_CPU_STAT)
                         ended->cpu_ns = h->watch_kinds[i] == WATCH_CPU_STAT ? value * 1000 : value;
+                else if (h->watch_kinds[i] == WATCH_PIDS_EVENTS)
+                        ended->pids_refused = value;
                 else
                         ended->oom_kills = value;
         }

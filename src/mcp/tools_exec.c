@@ -54,6 +54,7 @@ write_end(struct json_writer *w, const struct channel_end *end)
         json_member_int(w, "duration_ms", (int64_t)end->duration_ms);
         json_member_int(w, "cpu_ms", (int64_t)end->cpu_ms);
         json_member_int(w, "memory_peak_kb", (int64_t)end->memory_peak_kb);
+        outcome_write_limits(w, end->reached);
 }
 
 /* A limit that nobody names is raised by nobody. */

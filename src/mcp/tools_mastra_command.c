@@ -44,6 +44,7 @@ answer_ended(struct mcp_request *r, const struct channel_end *end, const struct 
         note_timeout(r, end);
         tools_text_command(&text, &o, code, NULL);
         tools_refused_text(&text, refused);
+        tools_limits_text(&text, end->reached);
         mastra_answer(r, &text, code != 0);
 }
 

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 
 #include "codec/codec.h"
+#include "event/outcome.h"
 
 static const char *
 sandbox_of(const struct mcp_request *r)
@@ -104,4 +105,14 @@ tools_refused_text(struct mcp_bytes *text, const struct record *fields)
                         put_one(text, &(struct record){ entry.value, entry.len });
         if (more > 0)
                 mcp_bytes_format(text, "\n- and %" PRIu64 " more; list_denials tells them", more);
+}
+
+void
+tools_limits_text(struct mcp_bytes *text, unsigned reached)
+{
+        const struct outcome_limit_words *l;
+
+        for (size_t i = 0; (l = outcome_limit_at(i)) != NULL; i++)
+                if ((reached & l->limit) != 0)
+                        mcp_bytes_format(text, "\n\nLimit reached: %s. %s", l->sentence, l->hint);
 }

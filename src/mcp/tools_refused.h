@@ -15,4 +15,7 @@ void tools_refused_members(struct json_writer *w, const struct record *fields);
 /* The same as lines of text, behind what stands there already. */
 void tools_refused_text(struct mcp_bytes *text, const struct record *fields);
 
+/* The limits (enum outcome_limit) that it met and that did not end it, as words; nothing where there were none. */
+void tools_limits_text(struct mcp_bytes *text, unsigned reached);
+
 #endif

@@ -426,7 +426,7 @@ test_write_files(void **state)
 /* -- what was refused ------------------------------------------------------------------------------------------------------------------ */
 
 static void
-end_refused(struct noted *n, uint32_t denied)
+end_refused(struct noted *n, uint16_t denied)
 {
         n->call->ops->ended(n->call, &(struct channel_end){ .word = OUTCOME_EXITED, .exit_code = 6, .denied = denied });
 }

@@ -10,6 +10,8 @@
 
 #include "plan/builder.h"
 
+enum { TASKS_SPARE = 64 };
+
 struct pool_row { int resource; uint64_t value; const char *why; };
 
 /* What a process may take of the kernel by itself; of these nothing is the caller's. For open files and tasks the manifest has a word. */
@@ -91,7 +93,8 @@ builder_harden(struct builder *b)
                 (void)rlimit(b, pools[i].resource, pools[i].value, pools[i].why);
         open_files(b);
         if (b->spec->limits.pids != SPEC_UNSET)
-                (void)rlimit(b, RLIMIT_NPROC, builder_tasks(b), "limits.pids and our own, counted in the box's own user namespace");
+                (void)rlimit(b, RLIMIT_NPROC, builder_tasks(b) + (b->plan->counts_pids ? TASKS_SPARE : 0),
+                       "limits.pids and our own, counted in the box's own user namespace; behind a group, which counts what it refuses, a little more");
         identity(b);
         if (builder_has(b, LAYER_NO_NEW_PRIVS))
                 (void)builder_add(b, STEP_NO_NEW_PRIVS, "", "set-id programs gain nothing");

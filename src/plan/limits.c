@@ -143,9 +143,12 @@ plan_pids(struct builder *b)
 {
         if (b->spec->limits.pids == SPEC_UNSET)
                 return;
-        if (can_limit(b, CGROUP_PIDS))
+        if (can_limit(b, CGROUP_PIDS)) {
                 limit(b, CGROUP_PIDS, "pids.max", "pids.max", builder_tasks(b),
                       builder_is_kept_in_group(b) ? "limits.pids, pid 1 of the box, and the child it has ready" : "limits.pids, and pid 1 of the box");
+                builder_add(b, STEP_CGROUP_WATCH, builder_text(b, "%s/pids.events", group_of(b, CGROUP_PIDS)), "counts the tasks that were not started")->number = WATCH_PIDS_EVENTS;
+                b->plan->counts_pids = true;
+        }
         /* RLIMIT_NPROC inside the box's own user namespace caps tasks as well (harden.c), so nothing to warn of. */
 }
 

@@ -29,6 +29,7 @@ struct plan {
         const char *cwd;               /* where commands start, inside */
         const char *shell;
         enum plan_cpu cpu;
+        bool counts_pids;              /* a group counts the tasks that were not started */
         bool counts_oom;               /* a memory kill can be told from another kill */
         uint64_t disk_floor_mb;        /* free space below which the tree is stopped, 0: none */
 };

@@ -171,9 +171,9 @@ static const struct limit_row limit_rows[] = {
         { "v1 memory beyond any number", host_v1, LIMIT(memory_mb), 9007199254740991,
           "cgroup_make " MEMORY "=;cgroup_limit " MEMORY "/memory.limit_in_bytes=9223372036853727232;"
           "cgroup_limit " MEMORY "/memory.memsw.limit_in_bytes=9223372036853727232;" TCP "9223372036853727232;cgroup_watch " MEMORY "/memory.oom_control=;cgroup_join " MEMORY "=;", NULL },
-        { "v1 pids", host_v1, LIMIT(pids), 20, "cgroup_make " PIDS "=;cgroup_limit " PIDS "/pids.max=21;cgroup_join " PIDS "=;", NULL },
-        { "v1 pids, all there are", host_v1, LIMIT(pids), 4194304, "cgroup_make " PIDS "=;cgroup_limit " PIDS "/pids.max=4194304;cgroup_join " PIDS "=;", NULL },
-        { "v1 pids, all but one", host_v1, LIMIT(pids), 4194303, "cgroup_make " PIDS "=;cgroup_limit " PIDS "/pids.max=4194304;cgroup_join " PIDS "=;", NULL },
+        { "v1 pids", host_v1, LIMIT(pids), 20, "cgroup_make " PIDS "=;cgroup_limit " PIDS "/pids.max=21;cgroup_watch " PIDS "/pids.events=;cgroup_join " PIDS "=;", NULL },
+        { "v1 pids, all there are", host_v1, LIMIT(pids), 4194304, "cgroup_make " PIDS "=;cgroup_limit " PIDS "/pids.max=4194304;cgroup_watch " PIDS "/pids.events=;cgroup_join " PIDS "=;", NULL },
+        { "v1 pids, all but one", host_v1, LIMIT(pids), 4194303, "cgroup_make " PIDS "=;cgroup_limit " PIDS "/pids.max=4194304;cgroup_watch " PIDS "/pids.events=;cgroup_join " PIDS "=;", NULL },
         { "v1 cpu share", host_v1, LIMIT(cpu_millicores), 250,
           "cgroup_make " CPU "=;cgroup_limit " CPU "/cpu.cfs_quota_us=25000;cgroup_join " CPU "=;", NULL },
         { "v1 cpu time", host_v1, LIMIT(cpu_ms), 500, "cgroup_make " CPU "=;cgroup_watch " CPU "/cpuacct.usage=;cgroup_join " CPU "=;", NULL },
@@ -184,7 +184,7 @@ static const struct limit_row limit_rows[] = {
         { "v2 memory", host_v2, LIMIT(memory_mb), 64,
           ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP "/memory.max=67108864;cgroup_limit " GROUP "/memory.swap.max=0;"
           "cgroup_limit " GROUP "/memory.oom.group=1;cgroup_watch " GROUP "/memory.events=;cgroup_join " GROUP "=unified;", NULL },
-        { "v2 pids", host_v2, LIMIT(pids), 20, ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP "/pids.max=21;cgroup_join " GROUP "=unified;", NULL },
+        { "v2 pids", host_v2, LIMIT(pids), 20, ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP "/pids.max=21;cgroup_watch " GROUP "/pids.events=;cgroup_join " GROUP "=unified;", NULL },
         { "v2 cpu share", host_v2, LIMIT(cpu_millicores), 1500,
           ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP "/cpu.max=150000 100000;cgroup_join " GROUP "=unified;", NULL },
         { "v2 cpu time", host_v2, LIMIT(cpu_ms), 500, ENABLE "cgroup_make " GROUP "=;cgroup_watch " GROUP "/cpu.stat=;cgroup_join " GROUP "=unified;", NULL },
@@ -255,13 +255,13 @@ a_box_that_stays_has_a_v2_group(void **state)
         static const struct { const char *what; void (*host)(struct cgroup_facts *); bool is_living; uint64_t pids; uint32_t layers_off; const char *steps; } rows[] = {
                 { "v2, for one command", host_v2, false, UNSET, 0, ENABLE },
                 { "v2", host_v2, true, UNSET, 0, ENABLE "cgroup_make " GROUP "=;cgroup_join " GROUP "=unified;" },
-                { "v2 with a limit", host_v2, true, 20, 0, ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP "/pids.max=22;cgroup_join " GROUP "=unified;" },
+                { "v2 with a limit", host_v2, true, 20, 0, ENABLE "cgroup_make " GROUP "=;cgroup_limit " GROUP "/pids.max=22;cgroup_watch " GROUP "/pids.events=;cgroup_join " GROUP "=unified;" },
                 { "v1 and v2", host_hybrid, true, 20, 0,
-                  ENABLE "cgroup_make /sys/fs/cgroup/pids/carrel-" ID "=;cgroup_limit /sys/fs/cgroup/pids/carrel-" ID "/pids.max=22;cgroup_make " GROUP
+                  ENABLE "cgroup_make /sys/fs/cgroup/pids/carrel-" ID "=;cgroup_limit /sys/fs/cgroup/pids/carrel-" ID "/pids.max=22;cgroup_watch /sys/fs/cgroup/pids/carrel-" ID "/pids.events=;cgroup_make " GROUP
                          "=;cgroup_join /sys/fs/cgroup/pids/carrel-" ID "=;cgroup_join " GROUP "=unified;" },
                 { "v1 alone", host_v1, true, UNSET, 0, "" },
                 { "v1 alone with a limit: no group an exec, no child ready", host_v1, true, 20, 0,
-                  "cgroup_make /sys/fs/cgroup/pids/carrel-" ID "=;cgroup_limit /sys/fs/cgroup/pids/carrel-" ID "/pids.max=21;cgroup_join /sys/fs/cgroup/pids/carrel-" ID "=;" },
+                  "cgroup_make /sys/fs/cgroup/pids/carrel-" ID "=;cgroup_limit /sys/fs/cgroup/pids/carrel-" ID "/pids.max=21;cgroup_watch /sys/fs/cgroup/pids/carrel-" ID "/pids.events=;cgroup_join /sys/fs/cgroup/pids/carrel-" ID "=;" },
                 { "no groups", host_none, true, UNSET, 0, "" },
                 { "limits are off", host_v2, true, UNSET, LAYER_LIMITS, "" },
         };
@@ -282,7 +282,7 @@ a_box_that_stays_has_a_v2_group(void **state)
                         fail_msg("%s:\n     got %s\nexpected %s", rows[i].what, got, rows[i].steps);
                 for (size_t k = 0; k < b.plan->step_count; k++)        /* the child that is ready is no task of the payload's */
                         if (b.plan->steps[k].op == STEP_RLIMIT && b.plan->steps[k].number == RLIMIT_NPROC && rows[i].layers_off == 0)
-                                assert_int_equal(b.plan->steps[k].number2, rows[i].pids + 1 + (strstr(rows[i].steps, "unified") != NULL && rows[i].is_living));
+                                assert_int_equal(b.plan->steps[k].number2, rows[i].pids + 1 + (strstr(rows[i].steps, "unified") != NULL && rows[i].is_living) + (b.plan->counts_pids ? 64u : 0u));
                 teardown(&b);
         }
 }

@@ -29,7 +29,7 @@ enum step_flag {
 };
 
 /* CGROUP_WATCH counts: what the file tells. OOM_CONTROL also ends the box at the first kill for want of memory. */
-enum step_watch { WATCH_CPU_NS = 1, WATCH_CPU_STAT, WATCH_OOM_CONTROL, WATCH_MEMORY_EVENTS, WATCH_PEAK };
+enum step_watch { WATCH_CPU_NS = 1, WATCH_CPU_STAT, WATCH_OOM_CONTROL, WATCH_MEMORY_EVENTS, WATCH_PEAK, WATCH_PIDS_EVENTS };
 
 /* LANDLOCK_ALLOW classes. */
 enum step_access { ACCESS_READ = 1, ACCESS_WRITE, ACCESS_DEVICE, ACCESS_PROC };

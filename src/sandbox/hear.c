@@ -57,6 +57,7 @@ command_ended(struct session *s, const struct wire_exec_ended *ended)
         }
         if (s->outcome.word == OUTCOME_SIGNALED && ended->status == SIGXCPU && s->o->plan->cpu == PLAN_CPU_RLIMIT)
                 s->outcome.word = OUTCOME_CPU_LIMIT;
+        s->outcome.reached |= ended->is_disk_full != 0 ? OUTCOME_DISK : 0u;
         s->outcome.cpu_ms = cpu_ms;
         s->outcome.memory_peak_kb = ended->max_rss_kb;
 }
@@ -190,6 +191,7 @@ session_hear_backend(struct session *s)
                         s->outcome.cpu_ms = news.cpu_ns / 1000000;
                 if (s->outcome.memory_peak_kb == 0)
                         s->outcome.memory_peak_kb = news.peak_bytes >> 10;
+                s->outcome.reached |= news.pids_refused > 0 ? OUTCOME_PIDS : 0u;
                 if (news.oom_kills > 0 && s->is_decided && (s->outcome.word == OUTCOME_SIGNALED ||
                     (s->outcome.word == OUTCOME_EXITED && s->outcome.exit_code != 0)))
                         s->outcome.word = OUTCOME_OOM_KILLED;

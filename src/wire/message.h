@@ -71,6 +71,7 @@ struct wire_box_ended {
         int32_t wait_status;          /* of the box's pid 1 */
         uint32_t has_usage;           /* the next fields are meant */
         uint64_t cpu_ns, memory_peak, oom_kills;
+        uint64_t pids_refused;        /* how often a task was not started for limits.pids */
 };
 /* What became of a name that programs of the host act on. name: on the host; kept: where it is now, "" if nowhere. Of a longer path the end. */
 enum wire_kept_what { KEPT_MOVED = 1, KEPT_MADE, KEPT_CHANGED, KEPT_STUCK /* could not be moved; the box is killed */, KEPT_STRICT /* moved, the box is killed */,
@@ -108,7 +109,8 @@ struct wire_exec {
 enum wire_exec_stage { WIRE_STAGE_LOOKUP = 1, WIRE_STAGE_DIRECTORY, WIRE_STAGE_TERMINAL, WIRE_STAGE_SPAWN, WIRE_STAGE_PREPARE };
 struct wire_exec_failed { uint32_t exec; int32_t sys; uint32_t stage; };
 struct wire_exec_ended {
-        uint32_t exec, pad;
+        uint32_t exec;
+        uint32_t is_disk_full;        /* the private disk was, when it ended */
         int32_t code;                 /* CLD_EXITED, CLD_KILLED, CLD_DUMPED */
         int32_t status;               /* exit status or signal number */
         uint64_t user_us, system_us, max_rss_kb;      /* of the command and what it waited for */

@@ -20,7 +20,7 @@ from box_rig import DEEP, LAYERS, SLOW, Workspace, end, has_layers, manifest, ne
 from daemon_rig import Daemon
 from keeper_rig import Ends
 
-MANIFEST = manifest("timeout_ms: 60000, memory_mb: 512", "limits: {pids: 300, open_files: 256}")
+MANIFEST = manifest("timeout_ms: 600000, memory_mb: 512", "limits: {pids: 300, open_files: 256}")
 SEED = os.environ.get("CARREL_TEST_SEED") or "20261122"
 SEED = random.randrange(1 << 32) if SEED == "random" else int(SEED)
 FILES_S = 10           # seconds for a file operation; its own limit is 600, and commands of its sandbox can hold it up as long (SECURITY.md, Known limits)

@@ -404,6 +404,8 @@ class ExecInfo(Answer):
     """CPU time used; in a call, the most it may use."""
     memory_peak_kb: Optional[int] = None
     """Largest resident size of a process."""
+    limits_reached: List[str] = field(default_factory=list)
+    """Limits that the command met and that did not end it, where there were any: disk_mb (the private disk was full at its end), pids (a process or thread was not started; known where a control group counts)."""
     stdout_bytes: Optional[int] = None
     """Bytes written to standard output so far, kept or not."""
     stderr_bytes: Optional[int] = None

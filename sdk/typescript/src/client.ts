@@ -97,6 +97,8 @@ export interface Exec {
         stdout_offset?: number;
         stderr_offset?: number;
         dropped_bytes?: number;
+        /** Limits that it met and that did not end it. */
+        limits_reached?: ('disk_mb' | 'pids')[];
         /** What it asked of the network and was refused, where there was any: the first eight, and how many more. */
         denied?: { reason: string; host: string; port?: number; address?: string; said?: string; count: number; message: string }[];
         denied_more?: number;

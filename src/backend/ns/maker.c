@@ -219,6 +219,7 @@ read_ended(struct backend_box *box, const void *body, size_t len, struct backend
         news->kind = BACKEND_ENDED;
         news->cpu_ns = ended.has_usage ? ended.cpu_ns : 0;
         news->peak_bytes = ended.has_usage ? ended.memory_peak : 0;
+        news->pids_refused = ended.has_usage ? ended.pids_refused : 0;
         news->oom_kills = ended.has_usage ? ended.oom_kills : 0;
         box->has_ended = 1;
         return 0;
