@@ -13,12 +13,25 @@
  */
 #include "box/state.h"
 
-enum { QUIET_MS = 5 };
+enum { QUIET_MS = 5, SHORT_MS = 100 /* of memory */ };
 
 static int
 may_have_one(const struct box *b)
 {
         return b->state == BOX_RUNNING && b->is_ready && !b->is_freezing && b->groups.work >= 0 && b->spare_idle_ms > 0;
+}
+
+/* Who makes one pays for it in the payload's memory, and waits while the kernel kills for more: not pid 1, and not while a killed command has to end. */
+static int
+is_bad_moment(struct box *b)
+{
+        uint64_t kills = limits_oom_kills(b);
+        int is_bad = kills > b->ahead.kills;
+
+        b->ahead.kills = kills;
+        for (const struct exec *x = b->execs; x && !is_bad; x = x->next)
+                is_bad = x->is_overdue && !x->is_over;
+        return is_bad;
 }
 
 static void
@@ -49,6 +62,10 @@ look(struct loop_timer *t)
                 return;                        /* wanted again once that is told */
         if (!b->ahead.group && now < last + QUIET_MS) {
                 (void)loop_timer_set(b->loop, t, last + QUIET_MS, look);
+                return;
+        }
+        if (!b->ahead.group && is_bad_moment(b)) {
+                (void)loop_timer_set(b->loop, t, now + SHORT_MS, look);
                 return;
         }
         if (!b->ahead.group && (last == 0 || now < last + b->spare_idle_ms))

@@ -85,7 +85,7 @@ struct exec {
         uint64_t begun_ms, started_ms, deadline_ms, timeout_ms, frozen_before_ms, cpu_ms, budget;
         uint64_t pids_refused_before;  /* counted at its begin */
         uint64_t oom_kills_before, oom_own;    /* counted at its begin; of its own processes for certain */
-        uint64_t overdue_ms;           /* it was killed: the moment at which its end is not waited for any more */
+        uint64_t overdue_left_ms, looked_ms;   /* it was killed: how long its end is still waited for, in time that the box could use; and when it last looked */
         struct loop_timer timer;
         struct output out[2];
         struct input in;
@@ -167,8 +167,6 @@ struct box {
         uint32_t last_connect;
         struct hold wall;              /* touched only where there is one */
         struct loop_watch link;        /* to the gate */
-        uint64_t said_denials;         /* by number; and of the last one, */
-        uint32_t said_count;
 };
 
 /* -- box.c: the whole --------------------------------------------------------------------------------------------- */

@@ -120,6 +120,8 @@ be_box(const struct spawner *s, const struct wire_message *m, const struct begin
         (void)madvise(s->bytes, s->room, MADV_DONTNEED);       /* the plan is not for us, and our pages are our own */
         (void)prctl(PR_SET_NAME, "carrel-box", 0, 0, 0);
         raise_descriptors();
+        if (getpriority(PRIO_PROCESS, 0) > 0)
+                (void)setpriority(PRIO_PROCESS, 0, 0); /* it holds the limits of a payload that has the usual one */
         if (confine_privileges() < 0)
                 _exit(EXIT_BROKEN);
         box_serve(&start);

@@ -3,8 +3,10 @@
 """pid1_test - nobody inside keeps pid 1 from its work: every command ends once, at its limit at the latest, and others go on.
 
 Rows of the threat list: C17 to C20 and C24. The payload has the user id of its own commands, and of pid 1's helpers until those execute: it can stop, continue and
-kill them, and hold up what they open. CARREL_TEST_DEEP=1 lets the generator go on for a minute, CARREL_TEST_SECONDS=N for N seconds with groups and N without;
-CARREL_TEST_SEED is a number, or `random` for another one.
+kill them, and hold up what they open. "At its limit": a command that was killed and has not ended after a second ends its whole sandbox here (after ten in the shipped
+program), and that is never right. The box counts the second in pauses that it could keep, so a busy machine takes little of it. Without groups nothing gives pid 1
+more than one process' share of the processors, and it looks for each process that it kills: there it is ten seconds. CARREL_TEST_DEEP=1 lets the generator go on for a minute, CARREL_TEST_SECONDS=N for N seconds with groups
+and N without; CARREL_TEST_SEED is a number, or `random` for another one.
 """
 import fcntl
 import http.client
@@ -88,10 +90,9 @@ def together(calls):
 latest = [0]           # milliseconds by which an end came after its limit, at most
 
 
-def late(x, limit_ms):
-    """On a machine that has nothing else to do that is within a second; ten seconds after its limit the whole sandbox would be ended, and that is never right."""
+def note(x, limit_ms):
+    """For the figure at the end. That one came too late is seen by what becomes of its sandbox: works() asks."""
     latest[0] = max(latest[0], x["duration_ms"] - limit_ms)
-    return x["duration_ms"] > limit_ms + 9000 * SLOW
 
 
 def stop_storm(box, where):
@@ -100,8 +101,10 @@ def stop_storm(box, where):
     job = box.begin(STOP)
     for _ in range(5 if DEEP else 2):
         for x in together([lambda: box.exec(["/bin/true"], timeout_ms=1000)] * 6):
-            if isinstance(x, Exception) or (x["outcome"], x["exit_code"]) not in (("exited", 0), ("timed_out", 124)) or late(x, 1000):
+            if isinstance(x, Exception) or (x["outcome"], x["exit_code"]) not in (("exited", 0), ("timed_out", 124)):
                 wrong.append(repr(x))
+            else:
+                note(x, 1000)
     box.kill(job)
     if box.over(job)["outcome"] != "killed":
         wrong.append("the storm: %r" % box.look(job))
@@ -126,7 +129,8 @@ def lease(box, where):
         if other["stdout"] != "other\n" or states != ["starting"] * 3:
             wrong.append("another command, while they are %s: %r" % (states, other))
         limited = box.exec(["/workspace/tool"], timeout_ms=500)
-        if limited["outcome"] != "timed_out" or late(limited, 500):
+        note(limited, 500)
+        if limited["outcome"] != "timed_out":
             wrong.append(repr(limited))
         for x in numbers:
             box.kill(x)
@@ -223,7 +227,7 @@ def traced(box, where):
     """C24: the kernel keeps a dead process from its parent as long as another traces it."""
     job = box.begin(["perl", "-e", LOOPS["trace"]])
     wrong = [repr(x) for x in together([lambda: box.exec(["sleep", "30"], timeout_ms=500)] * 4)
-             if isinstance(x, Exception) or x["outcome"] != "timed_out" or late(x, 500)]
+             if isinstance(x, Exception) or x["outcome"] != "timed_out"]
     box.kill(job)
     if box.over(job)["outcome"] != "killed":
         wrong.append("the tracer: %r" % box.look(job))
@@ -243,8 +247,10 @@ class Victims:
                 self.wrong.append("%s: %r" % (what, a))
             return
         self.begun.append(a.json["exec"])
-        if a.json["state"] != "ended" or a.json["outcome"] not in ENDINGS or late(a.json, limit_ms):
+        if a.json["state"] != "ended" or a.json["outcome"] not in ENDINGS:
             self.wrong.append("%s: %r" % (what, a))
+        else:
+            note(a.json, limit_ms)
 
     def foreground(self, argv, limit_ms, **fields):
         fields = {"argv": argv, "timeout_ms": limit_ms, **fields}
@@ -317,7 +323,7 @@ def main():
     print("# seed %d" % SEED)
     places = [("groups", {}, None)]
     if has_layers():
-        places.append(("no groups", {"CARREL_TEST_BOX_GROUPS": "0"}, LAYERS))
+        places = [("groups", {"CARREL_TEST_OVERDUE_MS": "1000"}, LAYERS), ("no groups", {"CARREL_TEST_BOX_GROUPS": "0"}, LAYERS)]
     for where, env, program in places:
         with Daemon(env=env, program=program) as d, Workspace(text=MANIFEST) as w:
             os.chmod(w.folder, 0o755)

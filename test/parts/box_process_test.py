@@ -711,6 +711,35 @@ def stuck(bench_of):
               (None, "killed", "killed", "stopped"), vars(c), other.end, gone)
 
 
+def looked(keeper):
+    """It has turned once more, and what was due is done: timers come before messages."""
+    keeper.list_done = False
+    keeper.send("LIST")
+    keeper.until(lambda: keeper.list_done or keeper.gone)
+
+
+def busy_machine(bench_of):
+    """A box that had no processor for a minute does not count it against a command that was killed before."""
+    with Clock() as clock, bench_of(clock.env, clock.build) as bench:
+        box = bench.begin()
+        first, kept = pid_1(box.keeper)
+        os.kill(first, signal.SIGSTOP)
+        c = box.keeper.exec(["sleep", "1000"], timeout_ms=1000 * clock.window)
+        looked(box.keeper)
+        clock.move(clock.window + 1)           # its limit
+        looked(box.keeper)
+        clock.move(60)                         # and nobody looked
+        looked(box.keeper)
+        os.kill(first, signal.SIGCONT)
+        c.wait()
+        try:
+            on = bytes(box.keeper.exec("echo on").wait().out)
+        except (Gone, OSError) as e:
+            on = repr(e)
+        check("time in which a box could not look is not counted against a killed command", (c.end["word"], on) == ("timed_out", b"on\n"), c.end, on)
+        kept.close()
+
+
 LISTS, KEPT, HEAVY, STRINGS = 100, 256, 120, 150000
 
 
@@ -767,6 +796,8 @@ def main():
         spares_go(lambda env, build: Bench(env, build))
     if not only or "stuck" in only:
         stuck(lambda env, build: Bench(env, build))
+    if not only or "busy_machine" in only:
+        busy_machine(lambda env, build: Bench(env, build))
     if not only or "older" in only:
         older(lambda env, build: Bench(env, build))
     box_rig.end()
