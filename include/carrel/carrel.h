@@ -138,16 +138,16 @@ int carrel_set_network(struct carrel *c, const char *id, const char *const *egre
 struct carrel_denial {
         uint64_t at_ms;                        /* since 1970, 0: not known */
         uint32_t exec;                         /* whose connection it was, 0: not known */
-        uint32_t count;                        /* one after another */
+        uint32_t count;                        /* how often */
         unsigned port;                         /* 0: a name was asked for, no more */
         const char *reason;                    /* a word: "not_listed", ... */
         const char *host, *address, *said;     /* each may be NULL: the name asked for, the address, the name that contradicts */
         const char *message;                   /* what was refused, and what to do */
 };
 
-struct carrel_denials { const struct carrel_denial *items;  size_t count; };
+struct carrel_denials { const struct carrel_denial *items;  size_t count;  uint64_t more; /* requests that were refused and are not among them */ };
 
-/* What its commands asked of the network and were refused, oldest first; the last 64. */
+/* What its commands asked of the network and were refused, oldest first: the first 16 different things and the last 48. */
 int carrel_list_denials(struct carrel *c, const char *id, struct carrel_denials **ret, struct carrel_error *e);
 
 /*
@@ -279,8 +279,8 @@ struct carrel_result {
         const char *out, *err;                 /* each with a NUL behind it, which its length does not count */
         size_t out_len, err_len;
         uint64_t out_lost, err_lost;           /* bytes past `keep`, or dropped by the sandbox */
-        struct carrel_denials denied;          /* what it asked of the network and was refused: the first few, each once with how often */
-        uint64_t denied_more;                  /* so many are not among them */
+        struct carrel_denials denied;          /* what it asked of the network and was refused: the first 16 different things, each once with how often */
+        uint64_t denied_more;                  /* requests that were refused and are not among them */
         int is_running;                        /* it goes on: waits_ports was set, and `port` listens or (0) the time to wait is over. `end` says nothing yet */
         unsigned port;
         uint64_t timeout_ms;                   /* the limit on its time, and who set it: as carrel_exec_timeout() */
@@ -310,6 +310,9 @@ struct carrel_execs { const struct carrel_exec_info *items;  size_t count; };
 /* The sandbox's execs, running and kept; one of them (*ret NULL where there is none of this number). */
 int carrel_exec_list(struct carrel *c, const char *id, struct carrel_execs **ret, struct carrel_error *e);
 int carrel_exec_get(struct carrel *c, const char *id, uint32_t exec, struct carrel_exec_info **ret, struct carrel_error *e);
+
+/* What this one asked of the network and was refused, as struct carrel_result has it; not one where there is none of this number. */
+int carrel_exec_denials(struct carrel *c, const char *id, uint32_t exec, struct carrel_denials **ret, struct carrel_error *e);
 
 /* A signal for its process group at once, whatever input is still on its way; and the end of its whole tree. */
 int carrel_signal(struct carrel *c, const char *id, uint32_t exec, int signal, struct carrel_error *e);

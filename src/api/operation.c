@@ -40,6 +40,7 @@ static const struct api_param entry_results[] = {
         { FIELD_MODIFIED_AT, 0, ANY }, { FIELD_TARGET, 0, ANY },
 };
 static const struct api_param items_results[] = { { FIELD_ITEMS, PARAM_REPEATED, ANY } };
+static const struct api_param denials_results[] = { { FIELD_ITEMS, PARAM_REPEATED, ANY }, { FIELD_DENIED_MORE, 0, ANY } };
 static const struct api_param existed_results[] = { { FIELD_EXISTED, PARAM_REQUIRED, ANY } };
 static const struct api_param url_results[] = { { FIELD_URL, PARAM_REQUIRED, ANY }, { FIELD_BROWSER_URL, 0, ANY }, { FIELD_PORT, 0, ANY }, { FIELD_TOKEN, 0, ANY } };
 static const struct api_param text_results[] = { { FIELD_TEXT, PARAM_REQUIRED, ANY } };
@@ -154,8 +155,9 @@ static const struct operation operations[] = {
         { OP_TOKEN_REVOKE, "token.revoke", "DELETE", "/v1/tokens/{id}", OPERATION_ADMIN | OPERATION_IDEMPOTENT, TAKES(revoke_params), TAKES(existed_results), "Makes a token worthless." },
         { OP_INFO, "info", "GET", "/v1/info", OPERATION_READ, NONE, TAKES(info_results), "The daemon and what this host offers." },
         { OP_WATCH, "watch", "GET", "/v1/events", OPERATION_READ | OPERATION_EVENTS, TAKES(watch_params), TAKES(event_results), "What happens, as it happens." },
-        { OP_DENIALS, "denials", "GET", "/v1/sandboxes/{id}/denials", OPERATION_READ, TAKES(id_params), TAKES(items_results),
-          "What its commands asked of the network and were refused, oldest first, with what to do; the last 64." },
+        { OP_DENIALS, "denials", "GET", "/v1/sandboxes/{id}/denials", OPERATION_READ, TAKES(id_params), TAKES(denials_results),
+          "What its commands asked of the network and were refused, oldest first, with what to do: the first " NUMBER_TEXT(NUMBER_REFUSALS_FIRST) " different things and the last " NUMBER_TEXT(NUMBER_REFUSALS_LAST)
+          "." },
         { OP_NETWORK, "network", "PUT", "/v1/sandboxes/{id}/network", OPERATION_IDEMPOTENT, TAKES(network_params), TAKES(sandbox_results),
           "Gives it another list of destinations, judged like the first, whole or not at all; what it no longer allows is closed." },
         { OP_CALLER, "caller", NULL, NULL, OPERATION_READ | OPERATION_CONTEXT | OPERATION_INTERNAL, NONE, TAKES(owner_results), "For whom a caller's connection counts." },

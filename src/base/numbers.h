@@ -26,4 +26,14 @@
 #define NUMBER_DEPTH 1, 16                             /* levels of a listing */
 #define NUMBER_POOL 0, 256                             /* sandboxes that are ready */
 
+/* What is remembered of what the network refused; the rest is counted. */
+#define NUMBER_REFUSALS_LISTED 16                      /* different things of one command, the first ones */
+#define NUMBER_REFUSALS_FIRST 16                       /* of a sandbox, the first, */
+#define NUMBER_REFUSALS_LAST 48                        /* and of the others the last */
+#define NUMBER_REFUSALS_HELD 256                       /* of all commands of a sandbox */
+
+/* One of these as words of a text. */
+#define NUMBER_TEXT(number) NUMBER_TEXT_OF(number)
+#define NUMBER_TEXT_OF(number) #number
+
 #endif

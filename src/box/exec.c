@@ -104,6 +104,7 @@ exec_free(struct exec *x)
         if (x->is_over && (x->flags & BOX_EXEC_QUIET) == 0)
                 b->kept--;
         b->kept_bytes -= x->kept_bytes;
+        wall_forget(b, x, 0);
         if (x->next)
                 x->next->previous = x->previous;
         else
@@ -490,6 +491,7 @@ exec_finish(struct exec *x)
         unsigned is_quiet = (x->flags & BOX_EXEC_QUIET) != 0;
 
         x->is_over = 1;
+        wall_forget(b, x, 1);
         if (!is_quiet)
                 b->kept++;
         for (int i = 0; i < 2; i++) {

@@ -220,6 +220,7 @@ serve_list(struct keeper *k, struct wire_message *m)
         static const struct wire_box_listed none;
 
         (void)m;
+        wall_say_denials(k, 1);                /* who asks about an exec hears what was refused to it */
         say_list(k);
         say(k, WIRE_BOX_LISTED, &none, sizeof none, NULL, 0);
 }
@@ -360,7 +361,7 @@ ready(struct loop_watch *w, uint32_t events)
         int result = (events & EPOLLOUT) != 0 ? queue_flush(&k->queue) : 0;
 
         if (result == 0 && (events & EPOLLOUT) != 0)
-                wall_say_denials(k);
+                wall_say_denials(k, 0);
         if (result == 0 && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
                 result = serve_one(k);
         if (result < 0)
@@ -391,7 +392,7 @@ keeper_open(struct box *b, int take_fd_of)
         b->keepers = k;
         say_hello(k);
         say_list(k);
-        wall_say_denials(k);
+        wall_say_denials(k, 1);
         if (b->state == BOX_OVER)
                 say(k, WIRE_BOX_GONE, &b->gone, sizeof b->gone, NULL, 0);
         else if (b->is_ready)

@@ -111,8 +111,7 @@ struct keeper {
         struct loop_watch watch;
         struct queue queue;
         unsigned wants_frozen;         /* an answer to FREEZE is owed */
-        uint32_t said_count;           /* of the last refusal that it was told; */
-        uint64_t said_denials;         /* the number of that one, 0: none so far */
+        uint64_t said_refusals;        /* it was told what had changed by this version (hold/refusals.h) */
 };
 
 struct ahead {                         /* a child of pid 1 that is ready to be the next command (ahead.c) */
@@ -257,8 +256,9 @@ void keeper_connected(struct box *b, const struct wire_connected *answer, int ta
 void wall_init(struct box *b);
 int wall_hear(struct box *b, struct wire_message *m, const void *body);        /* WIRE_WALL, WIRE_WALL_LISTENED and WIRE_WALL_DENIED. 0, or -errno: it broke the rules */
 void wall_hand_out(struct keeper *k);                          /* answers WIRE_BOX_WALL */
-void wall_say_denials(struct keeper *k);                       /* those that it was not told, as far as they are remembered and nothing waits for it */
+void wall_say_denials(struct keeper *k, int always);           /* what changed since it was told; else only where nothing waits for it */
 uint32_t wall_denied(struct box *b, const struct exec *x);      /* hears what its gate has told so far; how often this one was refused something */
+void wall_forget(struct box *b, const struct exec *x, int is_known);   /* it has ended, is_known 0: and is not known any more */
 
 /* -- freeze.c ------------------------------------------------------------------------------------------------------ */
 void freeze_ask(struct keeper *k, int is_wanted);

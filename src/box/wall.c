@@ -4,7 +4,8 @@
  * Room: box (program). Touches: fd, the directories of its groups (looking only).
  * Theory: what holds of a wall is hold/hold.h's; here it is on the loop. Whose connection was refused is told by the group that the socket was made in: each exec
  * has one of its own, and the inode of a group's directory is the id that the kernel tells. A group is used again, so the moment must fit too. Where there are no
- * groups it was the one exec that ran at that moment; where several did, nobody is blamed. What the gate told before a command's end is heard before that is told.
+ * groups, or the socket was closed before the gate looked, it was the one exec of which anything ran at that moment; where several did, nobody is blamed. What the gate
+ * told before a command's end is heard before that is told.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +18,7 @@
 
 #include "box/state.h"
 
-enum { PROTOCOL = 3, NAME_ROOM = 16, HEAR_MAX = 8 };
+enum { PROTOCOL = 3, NAME_ROOM = 16, HEAR_MAX = 8, LEFT_MAX = 4 };
 
 static int
 ask_guest(void *data, const struct wire_wall_listen *wanted)
@@ -57,21 +58,46 @@ is_by_group(const struct box *b, const struct wire_wall_denied *d)
 }
 
 static uint32_t
-find_exec(void *data, const struct wire_wall_denied *d)
+find_by_group(const struct box *b, const struct wire_wall_denied *d)
 {
-        const struct box *b = data;
+        for (const struct exec *x = b->execs; x; x = x->next)
+                if ((x->flags & BOX_EXEC_QUIET) == 0 && x->begun_ms <= d->at_ms && is_group_of(b, x, d->cgroup))
+                        return x->number;
+        return 0;
+}
+
+/* Does something still run that an exec left, of which nobody knows any more whose it was? Past a few that may be so it is taken to. */
+static bool
+has_forgotten(const struct box *b)
+{
+        unsigned left = 0;
+
+        for (const struct group *one = b->groups.left; one; one = one->next)
+                if (++left > LEFT_MAX || !groups_is_empty(&b->groups, one))
+                        return true;
+        return false;
+}
+
+/* The one exec of which anything ran at that moment, if there was but one. */
+static uint32_t
+find_alone(const struct box *b, uint64_t at_ms)
+{
         uint32_t alone = 0, count = 0;
 
-        for (const struct exec *x = b->execs; x; x = x->next) {
-                if (is_by_group(b, d)) {
-                        if (d->cgroup != 0 && (x->flags & BOX_EXEC_QUIET) == 0 && x->begun_ms <= d->at_ms && is_group_of(b, x, d->cgroup))
-                                return x->number;
-                } else if (ran_at(x, d->at_ms)) {
+        for (const struct exec *x = b->execs; x && count < 2; x = x->next)
+                if (ran_at(x, at_ms) || (x->is_over && x->group && x->begun_ms <= at_ms && (x->flags & BOX_EXEC_QUIET) == 0 && !groups_is_empty(&b->groups, x->group))) {
                         alone = x->number;
                         count++;
                 }
-        }
-        return count == 1 ? alone : 0;
+        return count == 1 && !has_forgotten(b) ? alone : 0;
+}
+
+static uint32_t
+find_exec(void *data, const struct wire_wall_denied *d)
+{
+        const struct box *b = data;
+
+        return b->groups.work >= 0 && d->cgroup != 0 ? find_by_group(b, d) : find_alone(b, d->at_ms);
 }
 
 void
@@ -82,47 +108,62 @@ wall_init(struct box *b)
         b->wall.ask = ask_guest;
         b->wall.find_exec = find_exec;
         b->wall.data = b;
+        refusals_init(&b->wall.refusals, NUMBER_REFUSALS_LISTED, NUMBER_REFUSALS_HELD);
 }
 
 /* -- what was refused ------------------------------------------------------------------------------------------- */
 
 static void
-fill(const struct box *b, uint64_t number, struct wire_box_denied *ret)
+say_denial(struct keeper *k, const struct hold_denial *d)
 {
-        const struct hold_denial *d = &b->wall.denials[(number - 1) % HOLD_DENIALS_MAX];
+        const struct wire_box_denied denied = { .number = d->number, .exec = d->exec, .d = d->d };
 
-        *ret = (struct wire_box_denied){ .number = d->number, .exec = d->exec, .d = d->d };
+        if (k->box->protocol >= PROTOCOL)
+                keeper_say(k, WIRE_BOX_DENIED, &denied, sizeof denied);
 }
 
-static uint64_t
-oldest(const struct box *b)
+/* `at` is one of what is listed, or the end of it: then only how much there is. */
+static void
+say_refused(struct keeper *k, const struct refused *of, size_t at)
 {
-        return b->wall.denied > HOLD_DENIALS_MAX ? b->wall.denied - HOLD_DENIALS_MAX + 1 : 1;
-}
+        struct wire_box_refused said = { .total = k->box->wall.refusals.total, .more = of->more, .exec = of->exec, .kept = (uint32_t)of->count, .at = (uint32_t)at };
 
-/* A payload can be refused faster than a keeper reads: while something waits for it nothing is added, and what is forgotten meanwhile is not said. */
-void
-wall_say_denials(struct keeper *k)
-{
-        struct box *b = k->box;
-        struct wire_box_denied denied;
-        unsigned is_first = k->said_denials == 0;
-        uint64_t n = k->said_denials < oldest(b) ? oldest(b) : k->said_denials;
-
-        for (; n <= b->wall.denied && b->protocol >= PROTOCOL && (is_first || !k->queue.first); n++) {
-                fill(b, n, &denied);
-                if (n != k->said_denials || denied.d.count != k->said_count)
-                        keeper_say(k, WIRE_BOX_DENIED, &denied, sizeof denied);
-                k->said_denials = n;
-                k->said_count = denied.d.count;
+        if (k->box->protocol < BOX_PROTOCOL_REFUSED)
+                return;
+        if (at < of->count) {
+                said.count = of->items[at].count;
+                said.d = of->items[at].d;
         }
+        keeper_say(k, WIRE_BOX_REFUSED, &said, sizeof said);
+}
+
+/* A payload can be refused faster than a keeper reads: while something waits for it nothing is added, and then what has changed since is told, as it is by then. */
+void
+wall_say_denials(struct keeper *k, int always)
+{
+        struct hold *h = &k->box->wall;
+        uint64_t said = k->said_refusals;
+
+        if (said == h->refusals.version || (!always && k->queue.first))
+                return;
+        for (uint64_t n = hold_denial_after(h, 0); n != 0; n = hold_denial_after(h, n))
+                if (hold_denial(h, n)->version > said)
+                        say_denial(k, hold_denial(h, n));
+        for (const struct refused *one = h->refusals.first; one; one = one->next) {
+                for (size_t i = 0; i < one->count; i++)
+                        if (one->items[i].version > said)
+                                say_refused(k, one, i);
+                if (one->version > said)
+                        say_refused(k, one, one->count);
+        }
+        k->said_refusals = h->refusals.version;
 }
 
 static void
 say_to_all(struct box *b)
 {
         for (struct keeper *k = b->keepers; k; k = k->next)
-                wall_say_denials(k);
+                wall_say_denials(k, 0);
 }
 
 /* Without a wall there is no gate: pid 1 tells. */
@@ -188,16 +229,23 @@ uint32_t
 wall_denied(struct box *b, const struct exec *x)
 {
         struct pollfd link = { .events = POLLIN };
-        uint64_t count = 0;
+        uint64_t count;
 
         if (b->wall.socket_count == 0 && b->wall.denied == 0)
                 return 0;
         for (int i = 0; i < HEAR_MAX && (link.fd = b->wall.link) >= 0 && poll(&link, 1, 0) > 0; i++)
                 hear(b);
-        for (uint64_t n = oldest(b); n <= b->wall.denied; n++)
-                if (b->wall.denials[(n - 1) % HOLD_DENIALS_MAX].exec == x->number)
-                        count += b->wall.denials[(n - 1) % HOLD_DENIALS_MAX].d.count;
+        count = refusals_count(refusals_find(&b->wall.refusals, x->number));
         return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+}
+
+void
+wall_forget(struct box *b, const struct exec *x, int is_known)
+{
+        if (is_known)
+                refusals_end(&b->wall.refusals, x->number);
+        else
+                refusals_forget(&b->wall.refusals, x->number);
 }
 
 /* The message is too wide for the queue: it goes now, or he asks again. */

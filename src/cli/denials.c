@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 
+#include "base/numbers.h"
 #include "cli/ask.h"
 #include "cli/commands.h"
 #include "cli/finding_print.h"
@@ -17,6 +18,10 @@ print_json(const struct carrel_denials *all)
         json_init(&w, true);
         json_open_map(&w);
         json_denials(&w, "items", all);
+        if (all->more > 0) {
+                json_key(&w, "denied_more");
+                json_uint(&w, all->more);
+        }
         json_close_map(&w);
         return json_print(&w, stdout);
 }
@@ -40,6 +45,8 @@ print_lines(const struct carrel_denials *all)
                 print_escaped(stdout, d->message, false);
                 (void)fputc('\n', stdout);
         }
+        if (all->more > 0)
+                (void)printf("%" PRIu64 " more requests were refused, between the first %d and the last %d that are kept.\n", all->more, NUMBER_REFUSALS_FIRST, NUMBER_REFUSALS_LAST);
 }
 
 int

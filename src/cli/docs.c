@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "cli/commands.h"
 #include "cli/docs_api.h"
 #include "cli/finding_print.h"
@@ -133,6 +134,23 @@ print_denials(struct sheet *sheet)
                 (void)denial_text((enum denial)d, "api.example.com", 443, "other.example.com", text, sizeof text);
                 sheet_row(sheet, cells);
         }
+        return 0;
+}
+
+static int
+print_refusals(struct sheet *sheet)
+{
+        static const char *const heads[] = { "listed", "of what was refused", NULL };
+        static const char *const rows[][3] = {
+                { NUMBER_TEXT(NUMBER_REFUSALS_LISTED), "to one command: the first different things", NULL },
+                { NUMBER_TEXT(NUMBER_REFUSALS_HELD), "to all commands of a sandbox together: beyond, the list of the first one that has ended becomes a number", NULL },
+                { NUMBER_TEXT(NUMBER_REFUSALS_FIRST), "in a sandbox: the first different things", NULL },
+                { NUMBER_TEXT(NUMBER_REFUSALS_LAST), "in a sandbox: of the others the last", NULL },
+        };
+
+        columns(sheet, heads);
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+                sheet_row(sheet, rows[i]);
         return 0;
 }
 
@@ -442,6 +460,7 @@ static const struct part {
         { "pools", "what a process can take of the kernel, and who caps it", print_pools },
         { "steps", "every step a plan can hold", print_steps },
         { "denials", "every reason why a connection does not leave a sandbox, with what to do", print_denials },
+        { "refusals", "how much of what was refused is listed", print_refusals },
         { "api", "every operation of the daemon, with its fields", docs_api_print },
         { "openapi", "the same as an OpenAPI 3.1 document", docs_api_print_openapi },
         { "parts", "this list", print_parts },

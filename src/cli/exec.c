@@ -242,29 +242,12 @@ run_to_json(struct executing *x)
 
 /* -- live ------------------------------------------------------------------------------------------------------ */
 
-/* How often this was refused to the exec, if it was not counted with an earlier one; else 0. */
-static uint64_t
-times_denied(const struct carrel_denials *all, size_t at)
-{
-        const struct carrel_denial *d = &all->items[at];
-        uint64_t times = 0;
-
-        for (size_t i = 0; i < all->count; i++) {
-                if (all->items[i].exec != d->exec || !all->items[i].message || strcmp(all->items[i].message, d->message) != 0)
-                        continue;
-                if (i < at)
-                        return 0;
-                times += all->items[i].count;
-        }
-        return times;
-}
-
 static void
-print_refusal(const struct carrel_denial *d, uint64_t times)
+print_refusal(const struct carrel_denial *d, uint32_t times)
 {
         (void)fputs("carrel: refused", stderr);
         if (times > 1)
-                (void)fprintf(stderr, ", %" PRIu64 " times", times);
+                (void)fprintf(stderr, ", %" PRIu32 " times", times);
         (void)fputs(": ", stderr);
         print_escaped(stderr, d->message, false);
         (void)fputc('\n', stderr);
@@ -276,13 +259,10 @@ say_first(const struct live_options *o)
 {
         struct carrel_denials *all;
 
-        if (carrel_list_denials(o->c, o->id, &all, NULL) < 0)
+        if (carrel_exec_denials(o->c, o->id, carrel_exec_number(o->x), &all, NULL) < 0)
                 return;
-        for (size_t i = 0; i < all->count; i++)
-                if (all->items[i].exec == carrel_exec_number(o->x) && all->items[i].message) {
-                        print_refusal(&all->items[i], 1);
-                        break;
-                }
+        if (all->count > 0)
+                print_refusal(&all->items[0], 1);
         carrel_free(all);
 }
 
@@ -290,23 +270,14 @@ say_first(const struct live_options *o)
 static void
 print_denied(const struct executing *x, const struct live_options *o)
 {
-        uint32_t number = carrel_exec_number(o->x);
-        struct carrel_exec_info *info;
         struct carrel_denials *all;
 
-        /* Asked about the exec the keeper hears its box out, and with the end what was refused. */
-        if (carrel_exec_end(o->x)->denied_count == 0 || carrel_exec_get(x->ask.c, o->id, number, &info, NULL) < 0)
+        if (carrel_exec_end(o->x)->denied_count == 0 || carrel_exec_denials(x->ask.c, o->id, carrel_exec_number(o->x), &all, NULL) < 0)
                 return;
-        carrel_free(info);
-        if (carrel_list_denials(x->ask.c, o->id, &all, NULL) < 0)
-                return;
-        for (size_t i = 0; i < all->count; i++) {
-                const struct carrel_denial *d = &all->items[i];
-                uint64_t times = d->exec == number && d->message ? times_denied(all, i) : 0;
-
-                if (times > 0)
-                        print_refusal(d, times);
-        }
+        for (size_t i = 0; i < all->count; i++)
+                print_refusal(&all->items[i], all->items[i].count);
+        if (all->more > 0)
+                (void)fprintf(stderr, "carrel: refused: %" PRIu64 " more requests; the last are in `carrel denials %s`\n", all->more, o->id);
         carrel_free(all);
 }
 

@@ -40,7 +40,7 @@ int gate_list_read(struct arena *arena, const char *file, const char *host_file,
 
 enum { GATE_DENIALS_MAX = 256 };
 
-struct gate_denial { uint32_t reason, count; uint64_t cgroup; uint16_t port; char host[256], other[256], address[64]; };
+struct gate_denial { uint32_t reason; uint64_t count, cgroup; uint16_t port; char host[256], other[256], address[64]; };
 
 struct gate_report { struct gate_denial denials[GATE_DENIALS_MAX]; size_t count; uint64_t left_out; int status; bool is_broken; /* the gate could not be kept running */ };
 

@@ -247,7 +247,7 @@ report_words(const struct gate_report *r)
                 (void)denial_text((enum denial)d->reason, who(d), d->port, d->other, text, sizeof text);
                 (void)fprintf(stderr, "carrel gate: refused%s", "");
                 if (d->count > 1)
-                        (void)fprintf(stderr, " %u times", (unsigned)d->count);
+                        (void)fprintf(stderr, " %llu times", (unsigned long long)d->count);
                 (void)fputs(": ", stderr);
                 print_escaped(stderr, text, true);
                 (void)fputc('\n', stderr);
@@ -281,7 +281,8 @@ report_json(const struct gate_report *r)
                 json_member_text(&w, "address", d->address[0] != '\0' ? d->address : NULL);
                 json_member_text(&w, "other", d->other[0] != '\0' ? d->other : NULL);
                 json_member_int(&w, "cgroup", (int64_t)d->cgroup);
-                json_member_int(&w, "count", d->count);
+                json_key(&w, "count");
+                json_uint(&w, d->count);
                 json_member_text(&w, "message", text);
                 json_close_map(&w);
         }

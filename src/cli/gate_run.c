@@ -40,8 +40,6 @@ struct run {
         size_t port_count;
         int gate, control, restarts;
         struct hold hold;
-        uint64_t told;                 /* of its denials */
-        uint32_t told_count;           /* of the last of these */
         pid_t command;
         int signals;
 };
@@ -189,55 +187,30 @@ ask_inside(void *data, const struct wire_wall_listen *wanted)
         return r->inside.link < 0 ? -EPIPE : wire_send(r->inside.link, WIRE_WALL_LISTEN, wanted, sizeof *wanted, NULL, 0);
 }
 
+/* Once the gate has said all. */
 static void
-hear_denied(struct run *r, const struct wire_wall_denied *m, uint32_t count)
+report_denials(struct run *r)
 {
+        const struct refused *of = refusals_find(&r->hold.refusals, 0);
         struct gate_report *report = r->report;
-        struct gate_denial d = { .reason = m->reason, .count = count, .cgroup = m->cgroup, .port = m->port };
 
-        memcpy(d.host, m->host, sizeof d.host - 1);
-        memcpy(d.other, m->other, sizeof d.other - 1);
-        (void)hold_address_text(m, d.address);
-        for (size_t i = 0; i < report->count; i++) {
-                struct gate_denial *have = &report->denials[i];
+        for (size_t i = 0; of && i < of->count && i < GATE_DENIALS_MAX; i++) {
+                const struct wire_wall_denied *m = &of->items[i].d;
+                struct gate_denial *d = &report->denials[report->count++];
 
-                if (have->reason == d.reason && have->port == d.port && strcmp(have->host, d.host) == 0 && strcmp(have->other, d.other) == 0 &&
-                    (d.host[0] != '\0' || strcmp(have->address, d.address) == 0)) {
-                        have->count += d.count;
-                        return;
-                }
+                *d = (struct gate_denial){ .reason = m->reason, .count = of->items[i].count, .cgroup = m->cgroup, .port = m->port };
+                memcpy(d->host, m->host, sizeof d->host - 1);
+                memcpy(d->other, m->other, sizeof d->other - 1);
+                (void)hold_address_text(m, d->address);
         }
-        if (report->count < GATE_DENIALS_MAX)
-                report->denials[report->count++] = d;
-        else
-                report->left_out += d.count;
-}
-
-/* What was refused since the last time; what is held of it is less than what is reported. */
-static void
-collect_denials(struct run *r)
-{
-        for (uint64_t n = r->told > 0 ? r->told : 1; n <= r->hold.denied; n++) {
-                const struct hold_denial *d = &r->hold.denials[(n - 1) % HOLD_DENIALS_MAX];
-                uint32_t known = n == r->told ? r->told_count : 0;
-
-                if (d->number != n)
-                        continue;
-                if (d->d.count > known)
-                        hear_denied(r, &d->d, d->d.count - known);
-                r->told = n;
-                r->told_count = d->d.count;
-        }
+        report->left_out = of ? of->more : 0;
 }
 
 /* False: the link ended. */
 static bool
 hear_link(struct run *r)
 {
-        int result = hold_hear(&r->hold);
-
-        collect_denials(r);
-        return result == 0;
+        return hold_hear(&r->hold) == 0;
 }
 
 /* The process inside opened listeners, or could not. */
@@ -528,7 +501,9 @@ gate_run(const struct gate_list *list, const struct gate_again *again, char **ar
 
         r = (struct run){ .list = *list, .again = again, .generation = 1, .report = ret, .gate = -1, .control = -1, .command = -1, .signals = -1, .inside = { .pid = -1, .link = -1 } };
         hold_init(&r.hold, ask_inside, NULL, &r);
+        refusals_init(&r.hold.refusals, GATE_DENIALS_MAX, GATE_DENIALS_MAX);
         result = run_all(&r, argv, e);
+        report_denials(&r);
         forget_gate(&r);
         if (r.inside.link >= 0)
                 (void)close(r.inside.link);    /* it ends with this */

@@ -5,6 +5,7 @@
  */
 #include "cli/wall.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,27 +57,27 @@ wall_options(struct arena *arena, const struct spec *spec, const struct host_rul
 /* -- what was refused ------------------------------------------------------------------------------------------- */
 
 static const char *
-explain(const struct hold_denial *d, char text[TEXT_ROOM])
+explain(const struct wire_wall_denied *d, char text[TEXT_ROOM])
 {
-        enum denial reason = d->d.reason < DENIAL_MAX ? (enum denial)d->d.reason : DENIAL_FAILED;
+        enum denial reason = d->reason < DENIAL_MAX ? (enum denial)d->reason : DENIAL_FAILED;
         char host[GATE_HOST_ROOM];
 
-        if (d->d.host[0] != '\0')
-                (void)snprintf(host, sizeof host, "%s", d->d.host);
+        if (d->host[0] != '\0')
+                (void)snprintf(host, sizeof host, "%s", d->host);
         else
-                (void)hold_address_text(&d->d, host);
-        (void)denial_text(reason, host, d->d.port, d->d.other, text, TEXT_ROOM);
+                (void)hold_address_text(d, host);
+        (void)denial_text(reason, host, d->port, d->other, text, TEXT_ROOM);
         return denial_name(reason);
 }
 
 static void
-print_one(const struct hold_denial *d, uint32_t count)
+print_one(const struct wire_wall_denied *d, uint64_t count)
 {
         char text[TEXT_ROOM];
 
         (void)explain(d, text);
         if (count > 1)
-                (void)fprintf(stderr, "carrel: refused, %u times: %s\n", count, text);
+                (void)fprintf(stderr, "carrel: refused, %" PRIu64 " times: %s\n", count, text);
         else
                 (void)fprintf(stderr, "carrel: refused: %s\n", text);
 }
@@ -84,14 +85,16 @@ print_one(const struct hold_denial *d, uint32_t count)
 void
 wall_print_first(const struct hold_denial *first)
 {
-        print_one(first, 1);
+        print_one(&first->d, 1);
 }
 
 void
 wall_print(const struct run_result *r)
 {
         for (size_t i = 0; i < r->denial_count; i++)
-                print_one(&r->denials[i], r->denials[i].d.count);
+                print_one(&r->denials[i].d, r->denials[i].count);
+        if (r->denied_more > 0)
+                (void)fprintf(stderr, "carrel: refused: %" PRIu64 " more requests\n", r->denied_more);
 }
 
 void
@@ -104,7 +107,7 @@ wall_write_json(struct json_writer *w, const struct run_result *r)
         for (size_t i = 0; i < r->denial_count; i++) {
                 const struct wire_wall_denied *d = &r->denials[i].d;
                 char text[TEXT_ROOM], address[HOLD_ADDRESS_ROOM];
-                const char *reason = explain(&r->denials[i], text);
+                const char *reason = explain(d, text);
 
                 json_open_map(w);
                 json_member_text(w, "reason", reason);
@@ -115,9 +118,14 @@ wall_write_json(struct json_writer *w, const struct run_result *r)
                         json_member_text(w, "address", hold_address_text(d, address));
                 if (d->other[0] != '\0')
                         json_member_text(w, "said", d->other);
-                json_member_int(w, "count", d->count);
+                json_key(w, "count");
+                json_uint(w, r->denials[i].count);
                 json_member_text(w, "message", text);
                 json_close_map(w);
         }
         json_close_list(w);
+        if (r->denied_more > 0) {
+                json_key(w, "denied_more");
+                json_uint(w, r->denied_more);
+        }
 }

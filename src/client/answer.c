@@ -226,9 +226,10 @@ int
 answer_read_denial(struct arena *a, const struct record *r, void *ret, struct error *e)
 {
         struct carrel_denial *d = ret;
+        uint64_t count = record_get_uint(r, FIELD_COUNT, 1);
 
         *d = (struct carrel_denial){
-                .at_ms = record_get_uint(r, FIELD_AT, 0), .exec = (uint32_t)record_get_uint(r, FIELD_EXEC, 0), .count = (uint32_t)record_get_uint(r, FIELD_COUNT, 1),
+                .at_ms = record_get_uint(r, FIELD_AT, 0), .exec = (uint32_t)record_get_uint(r, FIELD_EXEC, 0), .count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX,
                 .port = (unsigned)record_get_uint(r, FIELD_PORT, 0), .reason = answer_text(a, r, FIELD_REASON), .host = answer_text(a, r, FIELD_HOST),
                 .address = answer_text(a, r, FIELD_ADDRESS), .said = answer_text(a, r, FIELD_SAID), .message = answer_text(a, r, FIELD_MESSAGE),
         };

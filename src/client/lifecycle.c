@@ -239,6 +239,7 @@ read_denials(struct arena *a, const struct record *r, void *ret, struct error *e
 {
         struct carrel_denials *all = ret;
 
+        all->more = record_get_uint(r, FIELD_DENIED_MORE, 0);
         return answer_read_items(a, r, sizeof *all->items, answer_read_denial, &all->items, &all->count, e);
 }
 
@@ -249,6 +250,24 @@ carrel_list_denials(struct carrel *c, const char *id, struct carrel_denials **re
 
         (void)begin_with_id(c, id);
         return call_struct(c, OP_DENIALS, sizeof(struct carrel_denials), read_denials, ret, &inner) < 0 ? answer_fail(e, &inner) : 0;
+}
+
+static int
+read_exec_denials(struct arena *a, const struct record *r, void *ret, struct error *e)
+{
+        struct carrel_denials *all = ret;
+
+        all->more = record_get_uint(r, FIELD_DENIED_MORE, 0);
+        return answer_read_list(a, r, FIELD_DENIED, sizeof *all->items, answer_read_denial, &all->items, &all->count, e);
+}
+
+int
+carrel_exec_denials(struct carrel *c, const char *id, uint32_t exec, struct carrel_denials **ret, struct carrel_error *e)
+{
+        struct error inner;
+
+        record_uint(begin_with_id(c, id), FIELD_EXEC, exec);
+        return call_struct(c, OP_EXEC_GET, sizeof(struct carrel_denials), read_exec_denials, ret, &inner) < 0 ? answer_fail(e, &inner) : 0;
 }
 
 int

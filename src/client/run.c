@@ -151,7 +151,7 @@ add_denied(struct carrel *c, const char *id, struct carrel_result *result)
                 return;
         if (answer_read_list(a, &r, FIELD_DENIED, sizeof *result->denied.items, answer_read_denial, &result->denied.items, &result->denied.count, &ignored) < 0)
                 result->denied = (struct carrel_denials){ .count = 0 };
-        result->denied_more = record_get_uint(&r, FIELD_DENIED_MORE, 0);
+        result->denied_more = result->denied.more = record_get_uint(&r, FIELD_DENIED_MORE, 0);
 }
 
 int

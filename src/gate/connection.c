@@ -452,11 +452,20 @@ connection_fill(struct connection *c, size_t most)
         return true;
 }
 
+/* It goes before it has said anything. What was refused by its address alone is told all the same. */
+static void
+end_unsaid(struct connection *c)
+{
+        if (c->refused != DENIAL_NONE)
+                connection_tell(c, c->refused, NULL);
+        end(c, true);
+}
+
 static void
 first_bytes(struct connection *c, uint32_t events)
 {
         if (((events & (EPOLLHUP | EPOLLERR)) != 0 && (events & EPOLLIN) == 0) || !connection_fill(c, FIRST_BYTES)) {
-                end(c, true);
+                end_unsaid(c);
                 return;
         }
         if (c->state == CONNECTION_PROXY)
@@ -466,7 +475,7 @@ first_bytes(struct connection *c, uint32_t events)
         if (c->state != CONNECTION_PROXY && c->state != CONNECTION_GREETING)
                 return;
         if (c->out.has_end)
-                end(c, true);                  /* it ended before it said whom it wants */
+                end_unsaid(c);                 /* it ended before it said whom it wants */
         else if (c->out.hold.len >= FIRST_BYTES)
                 connection_refuse(c, c->refused != DENIAL_NONE ? c->refused : DENIAL_MALFORMED, NULL);
 }

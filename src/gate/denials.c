@@ -2,15 +2,17 @@
  * gate/denials.c - telling the box what was refused, and who asked.
  *
  * Room: gate (acting). Touches: net (sock_diag of the wall's own namespace), clock.
- * Theory: a denial is told before it is answered, so that the end of the exec that made it can speak of it: what the command could know, its box has been told.
- * Two commands may be refused the same one after the other, so this holds of the first DENIALS_AT_ONCE of a kind in a second; more are a flood, are counted, and told
- * once as a number. The socket of the one who asked is still there when we look: it waits for our answer.
+ * Theory: a denial is told before it is answered, so that the end of the exec that made it can speak of it: what the command could know, its box has been told. Each is told,
+ * so a wall waits while its box is behind; and a flood is slowed down, not only counted: what is not done costs nobody anything. The socket of the one who asked is
+ * mostly still there when we look, because it waits for our answer.
  */
 #include "gate/denials.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 
+#include "gate/layers.h"
 #include "gate/wall.h"
 #include "wall/whose.h"
 
@@ -20,71 +22,104 @@ is_mapped(const struct in6_addr *a)
         return IN6_IS_ADDR_V4MAPPED(a) != 0;
 }
 
-static void
-send_one(struct wall *w, const struct wire_wall_denied *d)
-{
-        if (w->link.fd >= 0)
-                (void)wire_send(w->link.fd, WIRE_WALL_DENIED, d, sizeof *d, NULL, 0);   /* a box that does not read misses it; counters stay */
-}
-
-static bool
-is_same(const struct wire_wall_denied *a, const struct wire_wall_denied *b)
-{
-        return a->reason == b->reason && a->port == b->port && a->cgroup == b->cgroup && strcmp(a->host, b->host) == 0 && strcmp(a->other, b->other) == 0 &&
-               memcmp(a->address, b->address, sizeof a->address) == 0;
-}
-
-static void flush_due(struct loop_timer *t);
+/* -- resting -------------------------------------------------------------------------------------------------------- */
 
 static void
-set_timer(struct wall *w)
+go_on(struct wall *w)
 {
-        uint64_t due = LOOP_NEVER;
-
-        for (size_t i = 0; i < DENIALS_RECENT; i++)
-                if (w->denials.recent[i].d.count > 0 && w->denials.recent[i].until_ms < due)
-                        due = w->denials.recent[i].until_ms;
-        (void)loop_timer_set(w->gate->loop, &w->denials.timer, due, flush_due);
-}
-
-/* Those whose second is over (all, with `now` LOOP_NEVER). */
-static void
-flush(struct wall *w, uint64_t now)
-{
-        for (size_t i = 0; i < DENIALS_RECENT; i++) {
-                struct denial_recent *r = &w->denials.recent[i];
-
-                if (r->until_ms == 0 || r->until_ms > now)
-                        continue;
-                if (r->d.count > 0)
-                        send_one(w, &r->d);
-                memset(r, 0, sizeof *r);
-        }
+        if (!w->denials.is_resting && !w->denials.is_link_full)
+                turn_resume(&w->turn);
 }
 
 static void
-flush_due(struct loop_timer *t)
+rest_over(struct loop_timer *t)
 {
-        struct wall *w = (struct wall *)((char *)t - offsetof(struct wall, denials.timer));
+        struct wall *w = (struct wall *)((char *)t - offsetof(struct wall, denials.rest));
 
-        flush(w, loop_now_ms());
-        set_timer(w);
+        w->denials.is_resting = false;
+        go_on(w);
+}
+
+/* By the time that went by; never more than a burst. */
+static void
+refill(struct denials *d)
+{
+        uint64_t now = loop_now_ms(), more = (now - d->at_ms) * DENIALS_PER_SECOND / 1000;
+
+        d->left = more < DENIALS_BURST - d->left ? d->left + more : DENIALS_BURST;
+        d->at_ms = now;
+}
+
+/* Whoever is refused as fast as he can ask waits for others, who are served meanwhile; without memory for a timer he does not. */
+static void
+rest_if_due(struct wall *w)
+{
+        struct denials *d = &w->denials;
+
+        refill(d);
+        if (d->left > 0)
+                d->left--;
+        if (d->left > 0 || d->is_resting || layer_is_off(LAYER_CAPS))
+                return;
+        d->is_resting = loop_timer_set(w->gate->loop, &d->rest, loop_now_ms() + DENIALS_REST_MS, rest_over) == 0;
+        if (d->is_resting)
+                turn_pause(&w->turn);
+}
+
+static void
+wait_for_link(struct wall *w)
+{
+        w->denials.is_link_full = loop_watch_change(&w->link, EPOLLIN | EPOLLOUT) == 0;
+        if (w->denials.is_link_full)
+                turn_pause(&w->turn);
 }
 
 void
-denials_flush(struct wall *w)
+denials_link_ready(struct wall *w)
 {
-        flush(w, UINT64_MAX);
-        loop_timer_remove(&w->denials.timer);
+        if (!w->denials.is_link_full || !wall_can_tell(w))
+                return;
+        w->denials.is_link_full = false;
+        (void)loop_watch_change(&w->link, EPOLLIN);
+        go_on(w);
+}
+
+void
+denials_begin(struct wall *w)
+{
+        w->denials = (struct denials){ .left = DENIALS_BURST, .at_ms = loop_now_ms() };
+}
+
+void
+denials_end(struct wall *w)
+{
+        loop_timer_remove(&w->denials.rest);
+}
+
+/* -- telling -------------------------------------------------------------------------------------------------------- */
+
+/* While a quarter of the link is taken there is room for all that a turn can refuse: what finds none is rare, and not lost. */
+static void
+send_one(struct wall *w, struct wire_wall_denied *d)
+{
+        if (w->link.fd < 0)
+                return;
+        d->untold = w->denials.untold;
+        if (wire_send(w->link.fd, WIRE_WALL_DENIED, d, sizeof *d, NULL, 0) == 0)
+                w->denials.untold = 0;
+        else if (w->denials.untold < UINT32_MAX)
+                w->denials.untold++;
+        if (!w->denials.is_link_full && !wall_can_tell(w))
+                wait_for_link(w);
 }
 
 void
 denials_tell(struct wall *w, const struct denial_note *note)
 {
         struct wire_wall_denied d = { .at_ms = loop_now_ms(), .reason = (uint32_t)note->reason, .count = 1, .port = note->port };
-        struct denial_recent *r;
 
         w->denied++;
+        turn_use(&w->turn, TURN_DENIAL);
         (void)snprintf(d.host, sizeof d.host, "%s", note->host);
         (void)snprintf(d.other, sizeof d.other, "%s", note->other);
         if (note->to) {
@@ -93,24 +128,6 @@ denials_tell(struct wall *w, const struct denial_note *note)
         }
         if (w->diag >= 0 && note->client && note->to)
                 d.cgroup = wall_whose(w->diag, note->is_udp != 0, note->client, note->to);
-        flush(w, d.at_ms);
-        for (size_t i = 0; i < DENIALS_RECENT; i++) {
-                r = &w->denials.recent[i];
-                if (r->until_ms == 0 || !is_same(&r->d, &d))
-                        continue;
-                if (r->told < DENIALS_AT_ONCE) {
-                        r->told++;
-                        send_one(w, &d);
-                        return;
-                }
-                r->d.count++;
-                set_timer(w);
-                return;
-        }
-        r = &w->denials.recent[w->denials.next++ % DENIALS_RECENT];
-        if (r->until_ms != 0 && r->d.count > 0)
-                send_one(w, &r->d);
         send_one(w, &d);
-        *r = (struct denial_recent){ d, d.at_ms + DENIALS_SECOND_MS, 1 };
-        r->d.count = 0;                        /* more of it, since it was told */
+        rest_if_due(w);
 }

@@ -5,17 +5,21 @@
 #define CARREL_GATE_DENIALS_H
 
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 
 #include "egress/admit.h"
 #include "loop/loop.h"
 #include "wire/gate.h"
 
-enum { DENIALS_RECENT = 32, DENIALS_SECOND_MS = 1000, DENIALS_AT_ONCE = 32 };
+enum { DENIALS_PER_SECOND = 1000, DENIALS_BURST = 2000, DENIALS_REST_MS = 20 };
 
-struct denial_recent { struct wire_wall_denied d; uint64_t until_ms; unsigned told; };
-
-struct denials { struct denial_recent recent[DENIALS_RECENT]; size_t next; struct loop_timer timer; };
+struct denials {
+        uint64_t left, at_ms;          /* so many more may be refused just now, as of then */
+        struct loop_timer rest;        /* until there may be more */
+        uint32_t untold;               /* that found no room on the link: told as a number with the next */
+        bool is_resting, is_link_full; /* each pauses the wall's turn */
+};
 
 struct wall;
 
@@ -28,13 +32,16 @@ struct denial_note {
         const struct sockaddr_in6 *client, *to;        /* the two ends, or NULL: nothing was connected; IPv4 as mapped */
 };
 
+void denials_begin(struct wall *w);
+void denials_end(struct wall *w);
+
 /*
- * Counts it, finds out whose it was, and tells the link before whoever asked is answered. Of the same again within a second so many are told at once, and the
- * rest as one when that second is over.
+ * Counts it, finds out whose it was, and tells the link before whoever asked is answered. A wall to which more than DENIALS_PER_SECOND are refused, after a burst, rests: nothing of
+ * it is done for a moment. It rests as well while its box does not take what it is told, so that each is told.
  */
 void denials_tell(struct wall *w, const struct denial_note *note);
 
-/* Tells what still waits to be told. */
-void denials_flush(struct wall *w);
+/* The link takes more. */
+void denials_link_ready(struct wall *w);
 
 #endif

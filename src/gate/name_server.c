@@ -54,6 +54,7 @@ struct dns_stream {
         struct dns_stream *next;
         struct sockaddr_in6 client, to;
         bool is_dead, is_waiting;              /* for the answer to its last question */
+        bool by_edges;                         /* watched so, while its wall rests */
         size_t len;
         uint8_t bytes[2 + STREAM_ROOM];
 };
@@ -472,6 +473,8 @@ stream_turn(struct job *j)
         struct dns_stream *s = (struct dns_stream *)((char *)j - offsetof(struct dns_stream, job));
         ssize_t got = 0;
 
+        if (s->by_edges)
+                s->by_edges = loop_watch_change(&s->watch, EPOLLIN) < 0;
         if (s->len == sizeof s->bytes && s->is_waiting) {      /* asks on while its question waits: enough is enough */
                 stream_end(s);
                 return;
@@ -494,6 +497,8 @@ stream_ready(struct loop_watch *w, uint32_t events)
 
         (void)events;
         turn_want(&s->wall->turn, &s->job, stream_turn);
+        if (s->wall->turn.is_paused && !s->by_edges)
+                s->by_edges = loop_watch_change(&s->watch, EPOLLIN | EPOLLET) == 0;
 }
 
 static void

@@ -102,7 +102,7 @@ turn_want(struct turn *turn, struct job *j, void (*run)(struct job *j))
         j->back = turn->last;
         *turn->last = j;
         turn->last = &j->next;
-        if (turn->state == TURN_IDLE) {
+        if (turn->state == TURN_IDLE && !turn->is_paused) {
                 turn->left = TURN_PART;
                 set_state(turn, TURN_FRESH);
         }
@@ -114,6 +114,7 @@ turn_close(struct turn *turn, struct job *j, void (*run)(struct job *j))
         while (turn->first)
                 job_end(turn->first);
         turn->only = j;
+        turn->is_paused = false;
         turn_want(turn, j, run);
 }
 
@@ -147,7 +148,24 @@ bool
 turn_is_used(struct turn *turn)
 {
         settle(turn);
-        return turn->left <= 0;
+        return turn->left <= 0 || turn->is_paused;
+}
+
+void
+turn_pause(struct turn *turn)
+{
+        turn->is_paused = true;
+}
+
+void
+turn_resume(struct turn *turn)
+{
+        turn->is_paused = false;
+        if (!turn->turns || turn->state != TURN_IDLE || !turn->first)
+                return;
+        if (turn->left <= 0)
+                turn->left += TURN_PART;
+        set_state(turn, TURN_WAITING);
 }
 
 /* One after the other, as far as its part goes. */
@@ -178,7 +196,7 @@ turns_take(struct turns *t)
         run_jobs(turn);
         if (!turn->turns)                      /* its wall ended, and is freed later */
                 return;
-        if (turn->left > 0 && (turn->state == TURN_WAITING || !t->waiting.first)) {
+        if (turn->is_paused || (turn->left > 0 && (turn->state == TURN_WAITING || !t->waiting.first))) {
                 set_state(turn, TURN_IDLE);
                 return;
         }

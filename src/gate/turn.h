@@ -46,6 +46,7 @@ struct turn {
         const struct job *only;        /* of a line that closes: no other is taken */
         int64_t left;
         enum turn_state state;
+        bool is_paused;                /* nothing of it is done, whatever it wants */
 };
 
 struct turn_list { struct turn *first, **last; };
@@ -76,10 +77,17 @@ void turn_close(struct turn *turn, struct job *j, void (*run)(struct job *j));
 /* At the end of its line, once. */
 void turn_want(struct turn *turn, struct job *j, void (*run)(struct job *j));
 
+/*
+ * From now on nothing of it is done, and what it wants waits; the job that runs should come to its end (turn_is_used()). Until turn_resume(): then it waits with those whose part
+ * is used up, so that to pause makes nobody fresh. turn_close() resumes as well.
+ */
+void turn_pause(struct turn *turn);
+void turn_resume(struct turn *turn);
+
 /* Takes it out of its line, if it is in one. */
 void job_end(struct job *j);
 
-/* What the job that runs has used; and has its wall used all of its part? Then the job should want another turn. */
+/* What the job that runs has used; and has its wall used all of its part, or is it paused? Then the job should want another turn. */
 void turn_use(struct turn *turn, size_t cost);
 bool turn_is_used(struct turn *turn);
 

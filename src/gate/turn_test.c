@@ -24,6 +24,47 @@ run(struct job *j)
                 turn_want(w->turn, j, run);
 }
 
+/* Nothing of a wall that is paused is done; others go on, and to pause makes nobody fresh. */
+static void
+a_pause_is_kept(void **state)
+{
+        static struct turn paused, other;
+        static struct work first = { .turn = &paused, .cost = 1 }, second = { .turn = &paused, .cost = 1 }, theirs = { .turn = &other, .cost = 1 };
+
+        (void)state;
+        turns_init(&turns, NULL);
+        turn_begin(&turns, &paused);
+        turn_begin(&turns, &other);
+        turn_want(&paused, &first.job, run);
+        turn_pause(&paused);
+        turn_want(&paused, &second.job, run);
+        turn_want(&other, &theirs.job, run);
+        assert_true(turn_is_used(&paused));
+        while (!turns_are_over(&turns))
+                turns_take(&turns);
+        assert_int_equal(first.done + second.done, 0);
+        assert_int_equal(theirs.done, 1);
+        turn_resume(&paused);
+        turn_want(&other, &theirs.job, run);
+        turns_take(&turns);
+        assert_int_equal(first.done + second.done, 0);
+        assert_int_equal(theirs.done, 2);
+        turns_take(&turns);
+        assert_int_equal(first.done + second.done, 2);
+        turn_pause(&paused);
+        turn_want(&paused, &first.job, run);
+        turn_close(&paused, &second.job, run);         /* its end waits for nothing */
+        turns_take(&turns);
+        assert_int_equal(first.done, 1);
+        assert_int_equal(second.done, 2);
+        turn_end(&paused);
+        turn_resume(&paused);
+        while (!turns_are_over(&turns))
+                turns_take(&turns);
+        assert_int_equal(first.done + second.done, 3);
+        turn_end(&other);
+}
+
 static void
 one_after_the_other(void **state)
 {
@@ -184,6 +225,7 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_pause_is_kept),
                 cmocka_unit_test(one_after_the_other),
                 cmocka_unit_test(who_always_comes_again),
                 cmocka_unit_test(what_is_beyond_a_part_is_paid),

@@ -52,6 +52,8 @@ listener_go_on(struct job *j)
 
         if (l->watch.fd < 0)
                 return;
+        if (l->by_edges)
+                l->by_edges = loop_watch_change(&l->watch, EPOLLIN) < 0;
         switch (l->kind) {
         case LISTENER_DNS_UDP: name_server_datagrams(l); break;
         case LISTENER_DNS_TCP: name_server_accept(l); break;
@@ -67,6 +69,8 @@ listener_ready(struct loop_watch *watch, uint32_t events)
 
         (void)events;
         turn_want(&l->wall->turn, &l->job, listener_go_on);
+        if (l->wall->turn.is_paused && !l->by_edges)           /* what waits wakes nobody again before it is looked at */
+                l->by_edges = loop_watch_change(&l->watch, EPOLLIN | EPOLLET) == 0;
 }
 
 static int
@@ -319,7 +323,8 @@ link_ready(struct loop_watch *link, uint32_t events)
         _Alignas(8) char body[1024];
         struct wire_message m;
 
-        (void)events;
+        if ((events & EPOLLOUT) != 0)
+                denials_link_ready(w);
         for (int i = 0; i < LINK_BATCH && !w->is_dead; i++) {
                 int result = wire_receive(link->fd, 0, &m, body, sizeof body);
 
@@ -376,7 +381,7 @@ close_all(struct wall *w)
 {
         int link = w->link.fd;
 
-        denials_flush(w);
+        denials_end(w);
         loop_watch_remove(&w->link);
         if (link >= 0)
                 (void)close(link);
@@ -425,6 +430,7 @@ wall_add(struct gate *g, const struct wire_gate_policy *head, struct policy *tak
         w->gate = g;
         w->number = head->wall;
         turn_begin(&g->turns, &w->turn);
+        denials_begin(w);
         w->policy = take_policy;
         w->caps = caps_of(&head->caps);
         w->names = names_new(w->caps.names);

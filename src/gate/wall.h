@@ -15,7 +15,7 @@
 
 enum listener_kind { LISTENER_TCP, LISTENER_PROXY, LISTENER_DNS_UDP, LISTENER_DNS_TCP };
 
-/* A socket of the wall. Level-triggered; put off for a moment where accepting fails. */
+/* A socket of the wall. Level-triggered, by edges while its wall rests; put off for a moment where accepting fails. */
 struct listener {
         struct job job;
         struct loop_watch watch;
@@ -26,6 +26,7 @@ struct listener {
         int fd;
         uint16_t port;
         uint32_t index;                        /* of the name it belongs to; 0: any */
+        bool by_edges;
 };
 
 /* What may pass per second, one way. */

@@ -26,6 +26,7 @@ hold_init(struct hold *h, int (*ask)(void *data, const struct wire_wall_listen *
         h->ask = ask;
         h->find_exec = find_exec;
         h->data = data;
+        refusals_init(&h->refusals, NUMBER_REFUSALS_LISTED, NUMBER_REFUSALS_HELD);
 }
 
 int
@@ -314,13 +315,6 @@ hold_listened(struct hold *h, struct wire_message *m, const struct wire_wall_lis
 
 /* -- what was refused ------------------------------------------------------------------------------------------- */
 
-static bool
-is_same(const struct wire_wall_denied *a, const struct wire_wall_denied *b)
-{
-        return a->reason == b->reason && a->port == b->port && a->cgroup == b->cgroup && memcmp(a->address, b->address, sizeof a->address) == 0 &&
-               strcmp(a->host, b->host) == 0 && strcmp(a->other, b->other) == 0;
-}
-
 /* People and agents read it: what the payload sent as a name drives no terminal. */
 static void
 make_plain(char *text)
@@ -330,28 +324,62 @@ make_plain(char *text)
                         *text = '?';
 }
 
-/* What the gate counted on, and tells when its exec may be gone: it bears the moment of the first. */
-static bool
-is_late(const struct hold_denial *last, uint32_t exec, const struct wire_wall_denied *d)
+struct hold_denial *
+hold_denial(struct hold *h, uint64_t number)
 {
-        return exec == 0 && d->at_ms <= last->d.at_ms;
+        uint64_t at = number <= HOLD_DENIALS_FIRST ? number - 1 : HOLD_DENIALS_FIRST + (number - HOLD_DENIALS_FIRST - 1) % HOLD_DENIALS_LAST;
+
+        return number != 0 && h->denials[at].number == number ? &h->denials[at] : NULL;
+}
+
+uint64_t
+hold_denial_after(const struct hold *h, uint64_t number)
+{
+        uint64_t next = number + 1;
+
+        if (next > HOLD_DENIALS_FIRST && h->denied > HOLD_DENIALS_MAX && next <= h->denied - HOLD_DENIALS_LAST)
+                next = h->denied - HOLD_DENIALS_LAST + 1;
+        return next <= h->denied ? next : 0;
+}
+
+/* Tried again and again it is one, with how often. */
+static struct hold_denial *
+find_denial(struct hold *h, uint32_t exec, const struct wire_wall_denied *d)
+{
+        size_t count = h->denied < HOLD_DENIALS_MAX ? (size_t)h->denied : HOLD_DENIALS_MAX;
+
+        for (size_t i = 0; i < count; i++)
+                if (h->denials[i].exec == exec && refusal_is_same(&h->denials[i].d, d))
+                        return &h->denials[i];
+        return NULL;
+}
+
+static uint32_t
+sum_32(uint32_t a, uint32_t b)
+{
+        return a > UINT32_MAX - b ? UINT32_MAX : a + b;
 }
 
 static void
 denied(struct hold *h, struct wire_wall_denied *d)
 {
-        struct hold_denial *last = h->denied > 0 ? &h->denials[(h->denied - 1) % HOLD_DENIALS_MAX] : NULL;
         uint32_t exec = h->find_exec ? h->find_exec(h->data, d) : 0;
+        struct hold_denial *one;
 
         make_plain(d->host);
         make_plain(d->other);
-        if (last && is_same(&last->d, d) && (last->exec == exec || is_late(last, exec, d))) {   /* tried again and again: once, with how often */
-                last->d.count += d->count;
-                last->d.at_ms = d->at_ms > last->d.at_ms ? d->at_ms : last->d.at_ms;
+        refusals_miss(&h->refusals, d->untold);
+        refusals_add(&h->refusals, exec, d);
+        one = find_denial(h, exec, d);
+        if (one) {
+                one->d.count = sum_32(one->d.count, d->count);
+                one->d.at_ms = d->at_ms > one->d.at_ms ? d->at_ms : one->d.at_ms;
+                one->version = h->refusals.version;
                 return;
         }
-        last = &h->denials[h->denied % HOLD_DENIALS_MAX];
-        *last = (struct hold_denial){ ++h->denied, exec, *d };
+        h->denied++;
+        one = &h->denials[h->denied <= HOLD_DENIALS_FIRST ? h->denied - 1 : HOLD_DENIALS_FIRST + (h->denied - HOLD_DENIALS_FIRST - 1) % HOLD_DENIALS_LAST];
+        *one = (struct hold_denial){ .number = h->denied, .exec = exec, .version = h->refusals.version, .d = *d };
 }
 
 const char *
@@ -439,6 +467,7 @@ hold_fini(struct hold *h)
         for (size_t i = 0; i < h->name_count; i++)
                 free(h->names[i].host);
         free(h->names);
+        refusals_fini(&h->refusals);
         h->names = NULL;
         h->socket_count = h->pair_count = h->name_count = h->name_room = 0;
 }

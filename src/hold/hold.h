@@ -11,13 +11,14 @@
 
 #include <stdbool.h>
 
-#include "wire/gate.h"
+#include "hold/refusals.h"
 
+enum { HOLD_DENIALS_FIRST = NUMBER_REFUSALS_FIRST, HOLD_DENIALS_LAST = NUMBER_REFUSALS_LAST };
 enum {
         HOLD_NAMES_MAX = 8192,         /* in use, and retired ones that must not be given out yet */
         HOLD_PAIRS_MAX = 64,           /* listeners on ports from 1024 on, two sockets each */
         HOLD_WAITING_MAX = 32,         /* of those, asked for and not answered */
-        HOLD_DENIALS_MAX = 64,         /* the last ones */
+        HOLD_DENIALS_MAX = HOLD_DENIALS_FIRST + HOLD_DENIALS_LAST,
         HOLD_LISTENERS_MAX = WALL_PORTS_MAX + 2 * HOLD_PAIRS_MAX,
         HOLD_FDS_MAX = WALL_SOCKETS_MAX + 2 * HOLD_PAIRS_MAX
 };
@@ -26,7 +27,7 @@ _Static_assert(HOLD_FDS_MAX + 1 <= WIRE_FDS_MAX, "a wall and its link travel in 
 struct hold_name { uint32_t index, is_retired; char *host; };
 struct hold_pair { uint32_t index; uint16_t port; int fds[2]; };     /* index 0: one socket for all names, fds[1] is -1 */
 struct hold_waiting { uint32_t number /* of ours; 0: free */, request /* of the gate's */, index; uint16_t port; bool is_told; /* its gate is still there */ };
-struct hold_denial { uint64_t number /* from 1 on */; uint32_t exec; struct wire_wall_denied d; };
+struct hold_denial { uint64_t number /* from 1 on; 0: none */; uint32_t exec; uint64_t version /* of `refusals`, when it was counted last */; struct wire_wall_denied d; };
 
 struct hold {
         int link;                      /* our end, -1: no gate is linked */
@@ -41,8 +42,9 @@ struct hold {
         bool is_begun;
         struct hold_waiting waiting[HOLD_WAITING_MAX];
         uint32_t last_number;
-        struct hold_denial denials[HOLD_DENIALS_MAX];       /* by number, one after another */
-        uint64_t denied;               /* so many so far */
+        struct refusals refusals;      /* what was refused, by exec, and how many times in all */
+        struct hold_denial denials[HOLD_DENIALS_MAX];       /* different things: the first, and of the others the last */
+        uint64_t denied;               /* so many numbers were given so far */
         /* Asks pid 1 (WIRE_WALL_LISTEN); 0 or -errno. */
         int (*ask)(void *data, const struct wire_wall_listen *wanted);
         /* The exec that was refused this: by its group (cgroup v2 id, 0: not known) and the moment; 0: not known. NULL: nobody knows. */
@@ -73,6 +75,12 @@ bool hold_denied(struct hold *h, struct wire_wall_denied *d);
 
 /* pid 1 answered; takes the message's descriptors. */
 void hold_listened(struct hold *h, struct wire_message *m, const struct wire_wall_listened *answer);
+
+/* What has this number; NULL: it is not kept any more, or there is none. */
+struct hold_denial *hold_denial(struct hold *h, uint64_t number);
+
+/* The number of the oldest that is kept after `number`; 0: none is. From 0 on it leads through all of them. */
+uint64_t hold_denial_after(const struct hold *h, uint64_t number);
 
 /* The address that was connected to, as text; "" where there was none. */
 enum { HOLD_ADDRESS_ROOM = 46 };

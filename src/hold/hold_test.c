@@ -317,33 +317,58 @@ a_retired_name_has_no_listeners(void **state)
 }
 
 static void
+refuse(int gate, uint16_t port, uint32_t count)
+{
+        struct wire_wall_denied d = { .reason = 1, .count = count, .port = port, .cgroup = 77, .host = "evil.example" };
+
+        assert_int_equal(wire_send(gate, WIRE_WALL_DENIED, &d, sizeof d, NULL, 0), 0);
+        assert_int_equal(hold_hear(&hold), 0);
+}
+
+/* The first and the last are kept, in one order; what is asked for again and again, with others between, is one; and all are counted. */
+static void
 denials_are_kept_and_counted(void **state)
 {
-        struct wire_wall_denied d = { .reason = 1, .count = 1, .port = 443, .cgroup = 77, .host = "evil.example" };
+        uint64_t numbers = 0, last = 0;
         int gate;
 
         (void)state;
         take(0);
         gate = link_gate(0);
         expect_begin(gate);
-        for (int i = 0; i < 3; i++)
-                assert_int_equal(wire_send(gate, WIRE_WALL_DENIED, &d, sizeof d, NULL, 0), 0);
-        assert_int_equal(hold_hear(&hold), 0);
-        assert_int_equal(hold.denied, 1);
-        assert_int_equal(hold.denials[0].d.count, 3);
-        assert_int_equal(hold.denials[0].exec, 5);
-        for (int i = 0; i < HOLD_DENIALS_MAX; i++) {
-                d.port = (uint16_t)(1000 + i);
-                assert_int_equal(wire_send(gate, WIRE_WALL_DENIED, &d, sizeof d, NULL, 0), 0);
-                assert_int_equal(hold_hear(&hold), 0);
+        assert_int_equal(hold_denial_after(&hold, 0), 0);
+        for (int i = 0; i < 3; i++) {
+                refuse(gate, 443, 1);
+                refuse(gate, 444, 2);
         }
-        assert_int_equal(hold.denied, HOLD_DENIALS_MAX + 1);
-        assert_int_equal(hold.denials[0].number, HOLD_DENIALS_MAX + 1);
+        assert_int_equal(hold.denied, 2);
+        assert_int_equal(hold_denial(&hold, 1)->d.count, 3);
+        assert_int_equal(hold_denial(&hold, 2)->d.count, 6);
+        assert_int_equal(hold_denial(&hold, 1)->exec, 5);
+        for (int i = 0; i < 2 * HOLD_DENIALS_MAX; i++)
+                refuse(gate, (uint16_t)(1000 + i), 1);
+        refuse(gate, 443, 1);
+        assert_int_equal(hold.denied, 2 + 2 * HOLD_DENIALS_MAX);
+        assert_int_equal(hold_denial(&hold, 1)->d.count, 4);
+        for (uint64_t n = hold_denial_after(&hold, 0); n != 0; n = hold_denial_after(&hold, n)) {
+                assert_int_equal(hold_denial(&hold, n)->number, n);
+                assert_int_equal(n, n <= HOLD_DENIALS_FIRST ? last + 1 : last < hold.denied - HOLD_DENIALS_LAST ? hold.denied - HOLD_DENIALS_LAST + 1 : last + 1);
+                last = n;
+                numbers++;
+        }
+        assert_int_equal(numbers, HOLD_DENIALS_MAX);
+        assert_int_equal(last, hold.denied);
+        assert_null(hold_denial(&hold, HOLD_DENIALS_FIRST + 1));
+        assert_null(hold_denial(&hold, hold.denied + 1));
+        assert_null(hold_denial(&hold, 0));
+        assert_int_equal(hold.refusals.total, 10 + 2 * HOLD_DENIALS_MAX);
+        assert_int_equal(refusals_count(refusals_find(&hold.refusals, 5)), hold.refusals.total);
+        assert_int_equal(refusals_find(&hold.refusals, 5)->count, NUMBER_REFUSALS_LISTED);
         close(gate);
         hold_fini(&hold);
 }
 
-/* Two execs that are refused the same are two; what the gate only counted, and tells when its exec is gone, is still the first one's. */
+/* Two execs that are refused the same are two; and what the gate could not tell is counted, as nobody's. */
 static void
 a_denial_belongs_to_one_exec(void **state)
 {
@@ -354,58 +379,23 @@ a_denial_belongs_to_one_exec(void **state)
         take(0);
         gate = link_gate(0);
         expect_begin(gate);
-        assert_int_equal(wire_send(gate, WIRE_WALL_DENIED, &d, sizeof d, NULL, 0), 0);
-        d.cgroup = 78;
-        assert_int_equal(wire_send(gate, WIRE_WALL_DENIED, &d, sizeof d, NULL, 0), 0);
-        assert_int_equal(hold_hear(&hold), 0);
-        assert_int_equal(hold.denied, 2);
+        for (int i = 0; i < 4; i++) {
+                d.cgroup = i % 2 == 0 ? 77 : 78;
+                assert_int_equal(wire_send(gate, WIRE_WALL_DENIED, &d, sizeof d, NULL, 0), 0);
+        }
         d.cgroup = 77;
-        assert_int_equal(wire_send(gate, WIRE_WALL_DENIED, &d, sizeof d, NULL, 0), 0);
         d.at_ms = 1000;                        /* the group is another exec's by now, and of that the test knows nothing */
-        assert_int_equal(wire_send(gate, WIRE_WALL_DENIED, &d, sizeof d, NULL, 0), 0);
-        d.count = 40;
-        assert_int_equal(wire_send(gate, WIRE_WALL_DENIED, &d, sizeof d, NULL, 0), 0);
-        assert_int_equal(hold_hear(&hold), 0);
-        assert_int_equal(hold.denied, 4);
-        assert_int_equal(hold.denials[2].exec, 5);
-        assert_int_equal(hold.denials[2].d.count, 1);
-        assert_int_equal(hold.denials[3].exec, 0);
-        assert_int_equal(hold.denials[3].d.count, 41);
-        close(gate);
-        hold_fini(&hold);
-}
-
-/* What a gate counted is told a second later, with the moment of the first of them: it stays with the exec that is gone by then. */
-static uint32_t
-nobody_any_more(void *data, const struct wire_wall_denied *d)
-{
-        (void)data;
-        return d->count > 1 ? 0 : 5;
-}
-
-static void
-what_is_told_late_stays_with_its_exec(void **state)
-{
-        struct wire_wall_denied d = { .reason = 1, .count = 1, .port = 443, .cgroup = 77, .host = "evil.example", .at_ms = 999 };
-        int gate;
-
-        (void)state;
-        take(0);
-        hold.find_exec = nobody_any_more;
-        gate = link_gate(0);
-        expect_begin(gate);
-        assert_int_equal(wire_send(gate, WIRE_WALL_DENIED, &d, sizeof d, NULL, 0), 0);
-        d.count = 40;
-        assert_int_equal(wire_send(gate, WIRE_WALL_DENIED, &d, sizeof d, NULL, 0), 0);
-        assert_int_equal(hold_hear(&hold), 0);
-        assert_int_equal(hold.denied, 1);
-        assert_int_equal(hold.denials[0].exec, 5);
-        assert_int_equal(hold.denials[0].d.count, 41);
-        d.at_ms = 1000;
+        d.untold = 40;
         assert_int_equal(wire_send(gate, WIRE_WALL_DENIED, &d, sizeof d, NULL, 0), 0);
         assert_int_equal(hold_hear(&hold), 0);
         assert_int_equal(hold.denied, 2);
-        assert_int_equal(hold.denials[1].exec, 0);
+        assert_int_equal(hold_denial(&hold, 1)->exec, 5);
+        assert_int_equal(hold_denial(&hold, 1)->d.count, 2);
+        assert_int_equal(hold_denial(&hold, 2)->exec, 0);
+        assert_int_equal(hold_denial(&hold, 2)->d.count, 3);
+        assert_int_equal(hold_denial(&hold, 2)->d.at_ms, 1000);
+        assert_int_equal(refusals_find(&hold.refusals, 0)->more, 40);
+        assert_int_equal(hold.refusals.total, 45);
         close(gate);
         hold_fini(&hold);
 }
@@ -533,7 +523,7 @@ main(void)
                 cmocka_unit_test(a_new_gate_is_told_everything), cmocka_unit_test(many_names_wait_for_room), cmocka_unit_test(listeners_outlive_the_gate),
                 cmocka_unit_test(an_answer_goes_to_who_asked),   cmocka_unit_test(a_refusal_is_passed_on), cmocka_unit_test(one_answer_serves_all_who_ask),   cmocka_unit_test(a_retired_name_has_no_listeners),
                 cmocka_unit_test(denials_are_kept_and_counted), cmocka_unit_test(a_denial_belongs_to_one_exec),
-                cmocka_unit_test(what_is_told_late_stays_with_its_exec),  cmocka_unit_test(names_share_listeners_of_a_routed_wall), cmocka_unit_test(a_gate_is_not_believed),   cmocka_unit_test(a_wall_comes_once_and_whole),
+                cmocka_unit_test(names_share_listeners_of_a_routed_wall), cmocka_unit_test(a_gate_is_not_believed),   cmocka_unit_test(a_wall_comes_once_and_whole),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

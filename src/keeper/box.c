@@ -40,7 +40,8 @@ box_new(struct keeper *k, const char *id, struct sandbox *s)
         b->sandbox = s;
         b->peer.fd = -1;
         b->peer.is_broken = true;
-        b->patience.due_ms = b->again.due_ms = b->folding.due_ms = LOOP_NEVER;
+        b->patience.due_ms = b->again.due_ms = b->folding.due_ms = b->logging.due_ms = LOOP_NEVER;
+        refusals_init(&b->refusals, NUMBER_REFUSALS_LISTED, NUMBER_REFUSALS_HELD);
         calls_init(&b->listening);
         calls_init(&b->listing);
         (void)snprintf(b->id, sizeof b->id, "%s", id);
@@ -69,7 +70,7 @@ hang_up(struct box *b)
         b->is_gone = true;
         b->wall = 0;
         b->list_waits = b->wall_waits = false;
-        wall_box_gone(b);
+        denials_gone(b);
         loop_timer_remove(&b->patience);
         loop_timer_remove(&b->again);
         peer_close(&b->peer);
@@ -101,7 +102,7 @@ box_sweep(struct keeper *k)
                 }
                 *at = b->next;
                 free(b->execs);
-                free(b->denials);
+                denials_free(b);
                 free(b);
         }
 }
@@ -308,6 +309,7 @@ static const struct { uint16_t kind; uint32_t len; } shapes[] = {
         { WIRE_BOX_FINISHED, sizeof(struct wire_box_listed) }, { WIRE_BOX_CONNECTED, sizeof(struct wire_connected) },
         { WIRE_BOX_FROZEN, sizeof(struct wire_exec_number) }, { WIRE_BOX_READY, 0 }, { WIRE_BOX_GONE, sizeof(struct wire_box_gone) },
         { WIRE_BOX_USED, sizeof(struct wire_box_used) }, { WIRE_BOX_DENIED, sizeof(struct wire_box_denied) },
+        { WIRE_BOX_REFUSED, sizeof(struct wire_box_refused) },
         { WIRE_BOX_KEPT, sizeof(struct wire_kept) },
 };
 
@@ -350,7 +352,10 @@ hear(struct box *b, struct wire_message *m, const void *body)
                 wall_box_told(b, m, body);
                 break;
         case WIRE_BOX_DENIED:
-                wall_box_denied(b, body);
+                denials_hear(b, body);
+                break;
+        case WIRE_BOX_REFUSED:
+                denials_hear_refused(b, body);
                 break;
         case WIRE_BOX_KEPT:
                 if (b->sandbox)
@@ -429,7 +434,7 @@ box_on_words(struct peer *p, uint32_t events)
         _Alignas(8) unsigned char body[WALLED_MAX];
         struct wire_message m;
 
-        _Static_assert(sizeof(struct wire_box_listed) <= WALLED_MAX && sizeof(struct wire_box_denied) <= WALLED_MAX, "room for all that a box says");
+        _Static_assert(sizeof(struct wire_box_listed) <= WALLED_MAX && sizeof(struct wire_box_refused) <= WALLED_MAX, "room for all that a box says");
         for (int i = 0; i < PEER_BURST && p->fd >= 0 && !b->is_condemned; i++) {
                 int result = wire_receive(p->fd, 0, &m, body, sizeof body);
 

@@ -47,6 +47,7 @@ make_room(struct box *b)
         for (size_t i = 0; i < b->exec_count; i++) {
                 if (b->execs[i].state != BOX_EXEC_ENDED && b->execs[i].state != BOX_EXEC_FAILED)
                         continue;
+                refusals_forget(&b->refusals, b->execs[i].exec);
                 memmove(&b->execs[i], &b->execs[i + 1], (b->exec_count - i - 1) * sizeof *b->execs);
                 b->exec_count--;
                 return;
@@ -76,6 +77,8 @@ box_add_exec(struct box *b, const struct wire_box_listed *l)
         }
         *known = *l;
         b->live_count += is_live(known);
+        if (!is_live(known))
+                refusals_end(&b->refusals, known->exec);
         known->key[sizeof known->key - 1] = known->task[sizeof known->task - 1] = known->command[sizeof known->command - 1] = '\0';
         if (l->exec > b->last_exec && l->exec < 1u << 31)
                 b->last_exec = l->exec;

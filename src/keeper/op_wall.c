@@ -53,6 +53,8 @@ op_denials(struct call *c, struct error *e)
                 if (denied->number > c->cursor && !parts_add(c, &w, write_denial, NULL, denied, denied->number))
                         return CALL_WAITS;
         }
+        if (s->box)
+                answer_denied_more(&w, s->box);
         reply_send(c, &w, 0, -1);
         return CALL_DONE;
 }

@@ -4,6 +4,7 @@
 #ifndef CARREL_KEEPER_SANDBOX_H
 #define CARREL_KEEPER_SANDBOX_H
 
+#include "hold/hold.h"
 #include "keeper/keeper.h"
 #include "wire/box.h"
 #include "wire/gate.h"
@@ -186,10 +187,13 @@ struct box {
         uint64_t lost_ms;              /* the last of them */
         bool list_waits, wall_waits;   /* for the gate to take more: a newer list of its wall, or the wall itself */
         struct calls listing;          /* for the gate to take its list */
-        struct wire_box_denied *denials;       /* the last ones, ascending; NULL: none yet */
+        struct wire_box_denied *denials;       /* the first and the last ones, ascending; NULL: none yet */
         size_t denial_count;
+        struct refusals refusals;      /* the same by exec */
         struct loop_timer folding;     /* for those that were told as events in this second, and those that were not */
         unsigned denied_told, denied_folded;
+        struct loop_timer logging;     /* for the next line of the log */
+        uint64_t log_due_ms, logged, log_number;       /* when it may come; refusals in lines before; the first of its own, 0: not known */
 };
 
 /* Makes one through the spawner; its news come to the sandbox. */
@@ -241,16 +245,21 @@ int box_collect(struct keeper *k, struct error *e);
 
 /* -- the wall (wall.c): every box that has one is given to the gate, and again to each new gate ------------------------------ */
 
-enum { BOX_DENIALS_MAX = 64 };
-
 /* `take_fd`: where the launcher tells of gates. 0 or -1. */
 int gate_open(struct keeper *k, int take_fd, struct error *e);
 void wall_box_ready(struct box *b);
 void wall_box_told(struct box *b, struct wire_message *m, const void *body);   /* WIRE_BOX_WALLED */
-void wall_box_denied(struct box *b, const struct wire_box_denied *d);
-void wall_box_gone(struct box *b);             /* nothing is heard of it any more */
 bool wall_box_can(const struct box *b, const struct spec *spec);       /* of a routed wall: can it listen to all that this lists? */
 void wall_box_changed(struct box *b);          /* its sandbox has another list: the gate is told, if it has its wall */
+
+/* -- what was refused (denials.c) ------------------------------------------------------------------------------------------- */
+
+enum { BOX_DENIALS_MAX = HOLD_DENIALS_MAX };
+
+void denials_hear(struct box *b, const struct wire_box_denied *d);
+void denials_hear_refused(struct box *b, const struct wire_box_refused *r);
+void denials_gone(struct box *b);              /* nothing is heard of it any more */
+void denials_free(struct box *b);
 
 /* -- who watches (watch.c) ------------------------------------------------------------------------------------------------- */
 
@@ -284,6 +293,7 @@ void answer_sandbox(struct record_writer *w, const struct sandbox *s);
 void answer_exec(struct record_writer *w, const struct sandbox *s, const struct wire_box_listed *l);
 void answer_denied(struct record_writer *w, const struct wire_box_denied *denied);     /* all but when */
 void answer_denied_to(struct record_writer *w, const struct box *b, uint32_t exec);    /* to this exec: nothing where there was nothing */
+void answer_denied_more(struct record_writer *w, const struct box *b);                 /* how many are not among b->denials */
 void answer_warnings(struct record_writer *w, const struct findings *f);
 
 /* -- waiting for a declared port to listen (port_wait.c): it ends when its exec does ----------------------------------------- */

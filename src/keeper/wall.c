@@ -14,7 +14,6 @@
 #include "plan/wall.h"
 #include "sandbox/caps.h"
 
-enum { DENIED_A_SECOND = 16 /* told as events, a sandbox */, SECOND_MS = 1000 };
 enum { PROTOCOL = 3, NEWS_ROOM = 256, WALLS_A_TURN = 8, LISTENERS_ROOM = WIRE_FDS_MAX, AGAIN_MS = 20, AGAIN_DOUBLED_MAX = 9, LOST_FOR_LONG_MS = 60000 };
 
 static struct box *
@@ -370,77 +369,4 @@ wall_box_changed(struct box *b)
                 return;
         }
         send_list(b);
-}
-
-/* -- what was refused --------------------------------------------------------------------------------------------------------------- */
-
-/* A box makes names plain and ends them; one that was taken over need not. */
-static void
-make_plain(char text[GATE_HOST_ROOM])
-{
-        text[GATE_HOST_ROOM - 1] = '\0';
-        for (; *text != '\0'; text++)
-                if (*text <= ' ' || *text > '~')
-                        *text = '?';
-}
-
-static void
-tell_folded(struct box *b)
-{
-        if (b->sandbox && b->denied_folded > 0)
-                watch_tell_denied_more(b->sandbox, b->denied_folded);
-        b->denied_told = b->denied_folded = 0;
-}
-
-static void
-on_second(struct loop_timer *t)
-{
-        tell_folded((struct box *)(void *)((char *)t - offsetof(struct box, folding)));
-}
-
-void
-wall_box_gone(struct box *b)
-{
-        loop_timer_remove(&b->folding);
-        tell_folded(b);
-}
-
-/* A payload makes refusals as fast as it can ask. Those past the first of a second are told as one, with their number, at its end. */
-static void
-tell_denied(struct box *b, const struct wire_box_denied *d)
-{
-        if (b->folding.due_ms == LOOP_NEVER)
-                (void)loop_timer_set(b->keeper->loop, &b->folding, loop_now_ms() + SECOND_MS, on_second);
-        if (b->denied_told >= DENIED_A_SECOND) {
-                b->denied_folded++;
-                return;
-        }
-        b->denied_told++;
-        watch_tell_denied(b->sandbox, d);
-}
-
-void
-wall_box_denied(struct box *b, const struct wire_box_denied *d)
-{
-        struct wire_box_denied *at = NULL;
-        bool is_news;
-
-        if (!b->denials)
-                b->denials = calloc(BOX_DENIALS_MAX, sizeof *b->denials);
-        if (!b->denials)
-                return;
-        for (size_t i = b->denial_count; i > 0 && !at; i--)
-                at = b->denials[i - 1].number == d->number ? &b->denials[i - 1] : NULL;
-        if (!at && b->denial_count == BOX_DENIALS_MAX) {
-                memmove(b->denials, b->denials + 1, (BOX_DENIALS_MAX - 1) * sizeof *b->denials);
-                b->denial_count--;
-        }
-        is_news = !at && b->is_ready;                  /* before that it tells what was told to an earlier keeper */
-        if (!at)
-                at = &b->denials[b->denial_count++];
-        *at = *d;
-        make_plain(at->d.host);
-        make_plain(at->d.other);
-        if (is_news && b->sandbox)
-                tell_denied(b, at);
 }

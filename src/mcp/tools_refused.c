@@ -104,7 +104,7 @@ tools_refused_text(struct mcp_bytes *text, const struct record *fields)
                 if (entry.tag == FIELD_DENIED && entry.type == RECORD_NESTED)
                         put_one(text, &(struct record){ entry.value, entry.len });
         if (more > 0)
-                mcp_bytes_format(text, "\n- and %" PRIu64 " more; list_denials tells them", more);
+                mcp_bytes_format(text, "\n- and %" PRIu64 " more requests; list_denials tells the last", more);
 }
 
 void

@@ -469,7 +469,7 @@ test_what_was_refused(void **state)
         end_refused(last(&w, OP_EXEC), 3);
         assert_int_equal(w.client.answers, 0);
         reply_refused(last(&w, OP_EXEC_GET), 2, 4);
-        expect_text(&w, "stderr:\\nno such host\\n\\nExit code: 6\\n\\nRefused by the sandbox's network rules:\\n- No a. (2 times)\\n- No b.\\n- and 4 more; list_denials tells them",
+        expect_text(&w, "stderr:\\nno such host\\n\\nExit code: 6\\n\\nRefused by the sandbox's network rules:\\n- No a. (2 times)\\n- No b.\\n- and 4 more requests; list_denials tells the last",
                     true);
         say(&w, CALL(2, "exec", "{\"argv\":[\"curl\"]}"));
         start_exec(last(&w, OP_EXEC), 3, 40);

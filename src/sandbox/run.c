@@ -116,7 +116,7 @@ collect(struct session *s, struct run_result *ret)
         ret->kept = s->kept;
         ret->kept_count = s->kept_count;
         s->kept = NULL;
-        ret->denials = run_wall_denials(s->wall, &ret->denial_count);
+        ret->denials = run_wall_denials(s->wall, &ret->denial_count, &ret->denied_more);
         s->out.captured = s->err.captured = NULL;
 }
 

@@ -66,7 +66,8 @@ struct run_result {
         uint64_t out_dropped, err_dropped;
         int out_error;                 /* errno, where standard output could not be written for another reason than its reader; else 0 */
         struct run_kept *kept;  size_t kept_count;              /* owned by the result */
-        struct hold_denial *denials;  size_t denial_count;     /* the last that were refused a way out; owned by the result */
+        struct refusal *denials;  size_t denial_count; /* what was refused a way out first, each with how often; owned by the result */
+        uint64_t denied_more;          /* requests that were refused and are not among them */
 };
 
 enum { RUN_CAPTURE_MAX = 1 << 20 };

@@ -229,20 +229,19 @@ run_wall_end(struct run_wall *w)
 const struct hold_denial *
 run_wall_first(const struct run_wall *w)
 {
-        if (!w || w->hold.denied == 0)
-                return NULL;
-        return &w->hold.denials[w->hold.denied <= HOLD_DENIALS_MAX ? 0 : w->hold.denied % HOLD_DENIALS_MAX];
+        return w && w->hold.denied > 0 ? &w->hold.denials[0] : NULL;
 }
 
-struct hold_denial *
-run_wall_denials(const struct run_wall *w, size_t *ret_count)
+struct refusal *
+run_wall_denials(const struct run_wall *w, size_t *ret_count, uint64_t *ret_more)
 {
-        size_t count = !w ? 0 : w->hold.denied < HOLD_DENIALS_MAX ? (size_t)w->hold.denied : HOLD_DENIALS_MAX;
-        struct hold_denial *copy = count > 0 ? calloc(count, sizeof *copy) : NULL;
+        const struct refused *of = w ? refusals_find(&w->hold.refusals, 0) : NULL;
+        struct refusal *copy = of && of->count > 0 ? calloc(of->count, sizeof *copy) : NULL;
 
-        *ret_count = copy ? count : 0;
-        for (size_t i = 0; i < *ret_count; i++)
-                copy[i] = w->hold.denials[(w->hold.denied - count + i) % HOLD_DENIALS_MAX];
+        *ret_count = copy ? of->count : 0;
+        *ret_more = copy ? of->more : refusals_count(of);
+        if (copy)
+                memcpy(copy, of->items, of->count * sizeof *copy);
         return copy;
 }
 

@@ -39,11 +39,11 @@ uint64_t run_wall_look(struct run_wall *w);
 /* Nothing is inside any more: waits until the gate has told what it refused, and ends it. */
 void run_wall_end(struct run_wall *w);
 
-/* The first that is remembered; NULL: nothing was refused. */
+/* The first; NULL: nothing was refused. */
 const struct hold_denial *run_wall_first(const struct run_wall *w);
 
-/* What was refused, in order; the caller's (free), NULL without any. */
-struct hold_denial *run_wall_denials(const struct run_wall *w, size_t *ret_count);
+/* What was refused first, in order; the caller's (free), NULL without any. And how many other requests were. */
+struct refusal *run_wall_denials(const struct run_wall *w, size_t *ret_count, uint64_t *ret_more);
 
 void run_wall_free(struct run_wall *w);
 

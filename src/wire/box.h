@@ -15,8 +15,8 @@
 #include "wire/channel.h"
 #include "wire/message.h"
 
-/* 1: the first. 2: WIRE_BOX_USAGE. 3: WIRE_BOX_WALL (wire/gate.h). 4: the stock of a routed wall. 5: WIRE_BOX_HANDED. */
-enum { BOX_PROTOCOL = 5, BOX_PROTOCOL_OLDEST = 1, BOX_PROTOCOL_HANDED = 5 };
+/* 1: the first. 2: WIRE_BOX_USAGE. 3: WIRE_BOX_WALL (wire/gate.h). 4: the stock of a routed wall. 5: WIRE_BOX_HANDED. 6: WIRE_BOX_REFUSED, WIRE_WALL_COUNTED. */
+enum { BOX_PROTOCOL = 6, BOX_PROTOCOL_OLDEST = 1, BOX_PROTOCOL_HANDED = 5, BOX_PROTOCOL_REFUSED = 6 };
 enum { BOX_ID_LEN = 32, BOX_KEY_LEN = 64 };    /* with the NUL */
 
 /* WIRE_BOX_BEGIN, keeper to spawner: struct wire_box_begin, then the packed plan. Descriptors: the box's end of its keeper socket

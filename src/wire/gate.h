@@ -88,20 +88,26 @@ struct wire_wall_named { uint32_t index, is_retired; char host[GATE_HOST_ROOM]; 
 struct wire_wall_listen { uint32_t request; uint32_t index; uint16_t port, pad; };
 struct wire_wall_listened { uint32_t request; int32_t sys; };
 
-/* WIRE_WALL_DENIED, gate to box: what was refused. The same again within a second is counted in one. */
+/* WIRE_WALL_DENIED, gate to box: what was refused. */
 struct wire_wall_denied {
         uint64_t at_ms;                /* boot clock */
         uint64_t cgroup;               /* of the process that asked (cgroup v2 id), 0: not known */
         uint32_t reason;               /* enum denial, egress/admit.h */
         uint32_t count;
         uint16_t port, family /* 4, 6, or 0: there was a name only */;
-        uint32_t pad;
+        uint32_t untold;               /* so many before it could not be told, and are only counted */
         uint8_t address[16];           /* that was connected to */
         char host[GATE_HOST_ROOM];     /* asked for, "" where none was */
         char other[GATE_HOST_ROOM];    /* what contradicts it: SNI, Host; "" */
 };
 
 struct wire_box_denied { uint64_t number; /* in this box, from 1 on */ uint32_t exec; /* whose it was, 0: not known */ uint32_t pad; struct wire_wall_denied d; };
+
+/*
+ * WIRE_BOX_REFUSED, unasked, behind WIRE_BOX_DENIED, and of each exec that is known when a keeper connects: so many different things that were refused to it are listed (kept), with
+ * `more` refusals of others; and where at < kept, what is listed there and how often it was refused. `total` is of the whole sandbox.
+ */
+struct wire_box_refused { uint64_t total, more, count; uint32_t exec, kept, at, pad; struct wire_wall_denied d; };
 
 /*
  * Between pid 1 and its box: WIRE_WALL (body: struct wall_listener for each socket beyond WALL_FIXED, and of a routed wall one more with port 0 and the size of its stock

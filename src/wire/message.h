@@ -60,6 +60,8 @@ enum wire_kind {
         WIRE_COLLECT,         /* body: the absolute path of a directory of leases; what killed makers left is undone. Not answered */
         WIRE_BUSY,            /* box to maker, of one release always: struct wire_busy, 1 before a command is begun, 0 once no process of any is left */
         WIRE_IDLE,            /* guest to box, no body: pid 1 has no child left (told only where execs are WIRE_EXEC_TREE) */
+        /* the wall again: wire/gate.h */
+        WIRE_BOX_REFUSED, WIRE_WALL_COUNTED,
         WIRE_KIND_MAX
 };
 

@@ -171,6 +171,16 @@ def run_refuses(world):
     check("  in words, too", b"carrel: refused" in done.stderr and b"denied.test is not in network.egress" in done.stderr, done.stderr)
 
 
+def run_counts(_):
+    run = Run()
+    _, got = run.json("python3", "-c", PRELUDE + ASK_MANY)
+    told = [(i["host"], i["count"]) for i in got.get("denials", [])]
+    check("of many things a run lists the first %d, with how often each, and counts every other request" % KEPT,
+          told == [("same.denied.test", 100)] + [("%d.denied.test" % n, 2) for n in range(KEPT - 1)] and got.get("denied_more") == 400 - 2 * (KEPT - 1), got)
+    done = subprocess.run(run.argv("python3", "-c", PRELUDE + ASK_MANY, options=()), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ALWAYS)
+    check("  in words, too", done.stderr.count(b"carrel: refused") == KEPT + 1 and b"carrel: refused: %d more requests\n" % (400 - 2 * (KEPT - 1)) in done.stderr, done.stderr)
+
+
 def run_without_list(world):
     run = Run({**MANIFEST, "network": {"egress": []}, "metadata": {}})
     _, got = run.json("python3", "-c", world.code('print("name", end=" ")\ntry: print(ask("allowed.test", timeout=1))\nexcept OSError as e: print("none")\n'
@@ -479,7 +489,26 @@ def daemon_narrowed(world):
 # -- what was refused, told with how a command ended --------------------------------------------------------------------
 
 ASK_ONE = ["getent", "ahostsv4", "denied.test"]
-ASK_MANY = "for n in 1 2 3 4 5 6 7 8 9 10 11; do getent ahostsv4 $n.denied.test; done; exit 3"
+KEPT, KEPT_LAST = 16, 48               # of a command and of a sandbox, the first; of a sandbox the last: src/base/numbers.h
+# Each question is answered before the next: what is refused to whom is certain.
+ASK_MANY = """
+for n in range(100):
+    assert ask("same.denied.test")[0] == 3
+for turn in range(2):
+    for n in range(200):
+        assert ask("%d.denied.test" % n)[0] == 3
+"""
+CLOSED_AT_ONCE = r"""
+q = struct.pack(">HHHHHH", 7, 0x100, 1, 0, 0, 0) + b"\6closed\6denied\4test\0" + struct.pack(">HH", 1, 1)
+for n in range(3):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.sendto(q, ("198.18.0.1", 53))
+    s.close()
+    s = socket.socket()
+    s.connect(("198.18.200.200", 443))
+    s.close()
+sys.stdin.read()
+"""
 
 
 def carrel_exec(d, box, *command, options=()):
@@ -506,14 +535,24 @@ def daemon_told(_):
         told_everywhere(d, box)
         told_by_mcp(d, box)
         told_to_whom(d, box)
+        lines = until("the log says it", lambda: [line for line in d.log_text().splitlines() if "sandbox %s: " % box in line and "refused" in line])
+        check("  the daemon's log has one line of it, however many there were", len(lines) == 1 and "first: not_listed denied.test (exec 1)" in lines[0], lines)
 
 
 def told_quietly(d, box):
     got = d.exec(box, ["getent", "ahostsv4", "allowed.test"], timeout=ALWAYS)
     check("  and that of a command to which nothing was refused says nothing", got["exit_code"] == 0 and "denied" not in got and "denied_more" not in got, got)
-    got = d.exec(box, ASK_MANY, timeout=ALWAYS)
-    check("  of many things the first eight are told, and how many more there were", len(got.get("denied", [])) == 8 and got.get("denied_more") == 3 and
-          got["denied"][0]["host"] == "1.denied.test" and got["exit_code"] == 3, got)
+    before = d.must("GET", "/v1/sandboxes/%s/denials" % box)
+    got = d.exec(box, ["python3", "-c", PRELUDE + ASK_MANY], timeout=ALWAYS)
+    hosts = [(i["host"], i["count"]) for i in got.get("denied", [])]
+    check("  of many things the first %d are listed, with how often each, and every other request is counted" % KEPT,
+          hosts == [("same.denied.test", 100)] + [("%d.denied.test" % n, 2) for n in range(KEPT - 1)] and got.get("denied_more") == 400 - 2 * (KEPT - 1) and got["exit_code"] == 0, got)
+    after = d.must("GET", "/v1/sandboxes/%s/denials" % box)
+    items, known = after["items"], [sum(i["count"] for i in a["items"]) + a.get("denied_more", 0) for a in (before, after)]
+    check("  a sandbox keeps its first %d and its last %d, and counts all" % (KEPT, KEPT_LAST), [i["exec"] for i in items[:KEPT]] == list(range(1, KEPT + 1)) and len(items) == KEPT + KEPT_LAST and
+          [i["host"] for i in items[-KEPT_LAST:]] == ["%d.denied.test" % n for n in range(200 - KEPT_LAST, 200)] and known[1] - known[0] == 500, known, before, after)
+    shown = carrel(d, "denials", box)
+    check("  `carrel denials` says how many it does not show", shown.returncode == 0 and b"%d more requests were refused" % after["denied_more"] in shown.stdout, shown)
     got = d.exec(box, "for n in 1 2 3; do getent ahostsv4 denied.test; getent ahostsv4 other.test; done", timeout=ALWAYS)
     check("  the same thing again is one line", sorted(i["host"] for i in got.get("denied", [])) == ["denied.test", "other.test"] and
           all(i["count"] >= 3 for i in got["denied"]), got)
@@ -566,6 +605,27 @@ def told_to_whom(d, box):
     d.call("DELETE", "/v1/sandboxes/%s/execs/%d" % (box, other))
     got = d.must("GET", "/v1/sandboxes/%s/execs/%d" % (box, other))
     check("  and the other is told nothing of it", "denied" not in got, got)
+
+
+def daemon_closed_at_once(_):
+    """Who asks and is gone before the gate looks, is told as well, and nobody else is blamed."""
+    with daemon_of() as d:
+        def run(box):
+            return d.exec(box, ["python3", "-c", PRELUDE + CLOSED_AT_ONCE], background=True, stdin=True)["exec"]
+
+        def of(box, exec_number):
+            return sorted((i["reason"], i["count"]) for i in d.must("GET", "/v1/sandboxes/%s/execs/%d" % (box, exec_number)).get("denied", []))
+        box = d.create(manifest=MANIFEST)
+        d.exec(box, ["true"])
+        number = run(box)
+        told = until("all is refused", lambda: sum(i["count"] for i in d.must("GET", "/v1/sandboxes/%s/denials" % box)["items"]) >= 6 and of(box, number))
+        check("a socket that is closed at once belongs to the command, where one alone runs", told == [("no_name", 3), ("not_listed", 3)], told)
+        d.call("DELETE", "/v1/sandboxes/%s/execs/%d" % (box, number))
+        idle = d.exec(box, ["sh", "-c", "read line; true"], background=True, stdin=True)["exec"]
+        number = run(box)
+        items = until("that is refused as well", lambda: [i for i in [d.must("GET", "/v1/sandboxes/%s/denials" % box)["items"]] if sum(one["count"] for one in i) >= 12])[0]
+        blamed = [o for o in (idle,) if of(box, o)]
+        check("  where two run, the other is not blamed for it", not blamed and {i.get("exec", number) for i in items} <= {number, number - 2}, items)
 
 
 def daemon_gate_killed(d, world, box):
@@ -637,7 +697,7 @@ def daemon_live_change(d, world, box):
 def main(only=()):
     enter()
     world = World()
-    for part in (run_reaches, run_refuses, run_without_list, run_with_loader, run_capped, run_gate_killed, run_link_cut, daemon_sandbox, daemon_told, daemon_capped, daemon_link_cut, daemon_narrowed):
+    for part in (run_reaches, run_refuses, run_counts, run_without_list, run_with_loader, run_capped, run_gate_killed, run_link_cut, daemon_sandbox, daemon_told, daemon_closed_at_once, daemon_capped, daemon_link_cut, daemon_narrowed):
         if not only or part.__name__ in only:
             part(world)
 

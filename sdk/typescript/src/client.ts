@@ -99,7 +99,7 @@ export interface Exec {
         dropped_bytes?: number;
         /** Limits that it met and that did not end it. */
         limits_reached?: ('disk_mb' | 'pids')[];
-        /** What it asked of the network and was refused, where there was any: the first eight, and how many more. */
+        /** What it asked of the network and was refused, where there was any: the first 16 different things, and how many more requests. */
         denied?: { reason: string; host: string; port?: number; address?: string; said?: string; count: number; message: string }[];
         denied_more?: number;
         /** The declared port that was waited for and listens. */

@@ -1,0 +1,207 @@
+/*
+ * keeper/denials.c - what boxes say that the network refused them: remembered, told who watches, logged.
+ *
+ * Room: keeper (joining). Touches: mem, clock, standard error.
+ * Theory: a box counts, and is believed about its own sandbox alone: what is kept here has the bounds that it has there. A payload makes refusals as fast as it can ask, so
+ * events are folded by the second, and the log by the minute.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "egress/admit.h"
+#include "keeper/sandbox.h"
+
+enum { EVENTS_A_SECOND = 16 /* of one sandbox */, SECOND_MS = 1000, LOG_FIRST_MS = 1000, LOG_MS = 60000, TEXT_ROOM = 400 };
+
+_Static_assert(BOX_DENIALS_MAX == NUMBER_REFUSALS_FIRST + NUMBER_REFUSALS_LAST, "as many as its box keeps");
+
+/* A box makes names plain and ends them; one that was taken over need not. */
+static void
+make_plain(char text[GATE_HOST_ROOM])
+{
+        text[GATE_HOST_ROOM - 1] = '\0';
+        for (; *text != '\0'; text++)
+                if (*text <= ' ' || *text > '~')
+                        *text = '?';
+}
+
+/* -- events --------------------------------------------------------------------------------------------------------------------------- */
+
+static void
+tell_folded(struct box *b)
+{
+        if (b->sandbox && b->denied_folded > 0)
+                watch_tell_denied_more(b->sandbox, b->denied_folded);
+        b->denied_told = b->denied_folded = 0;
+}
+
+static void
+on_second(struct loop_timer *t)
+{
+        tell_folded((struct box *)(void *)((char *)t - offsetof(struct box, folding)));
+}
+
+/* Those past the first of a second are told as one, with their number, at its end. */
+static void
+tell_denied(struct box *b, const struct wire_box_denied *d)
+{
+        if (b->folding.due_ms == LOOP_NEVER)
+                (void)loop_timer_set(b->keeper->loop, &b->folding, loop_now_ms() + SECOND_MS, on_second);
+        if (b->denied_told >= EVENTS_A_SECOND) {
+                b->denied_folded++;
+                return;
+        }
+        b->denied_told++;
+        watch_tell_denied(b->sandbox, d);
+}
+
+/* -- the log -------------------------------------------------------------------------------------------------------------------------- */
+
+static const struct wire_box_denied *
+find_number(const struct box *b, uint64_t number)
+{
+        for (size_t i = b->denial_count; i > 0; i--)
+                if (b->denials[i - 1].number == number)
+                        return &b->denials[i - 1];
+        return NULL;
+}
+
+/* "not_listed a.test:443 (exec 3)" */
+static void
+write_thing(const struct wire_box_denied *d, char ret[TEXT_ROOM])
+{
+        enum denial reason = d->d.reason > DENIAL_NONE && d->d.reason < DENIAL_MAX ? (enum denial)d->d.reason : DENIAL_FAILED;
+        char address[HOLD_ADDRESS_ROOM], port[16] = "", exec[32] = "";
+
+        if (d->d.port != 0)
+                (void)snprintf(port, sizeof port, ":%u", (unsigned)d->d.port);
+        if (d->exec != 0)
+                (void)snprintf(exec, sizeof exec, " (exec %" PRIu32 ")", d->exec);
+        (void)snprintf(ret, TEXT_ROOM, "%s %s%s%s", denial_name(reason), d->d.host[0] != '\0' ? d->d.host : hold_address_text(&d->d, address), port, exec);
+}
+
+static void
+log_now(struct box *b)
+{
+        const struct wire_box_denied *first = find_number(b, b->log_number);
+        uint64_t count = b->refusals.total - b->logged;
+        char thing[TEXT_ROOM] = "";
+
+        b->logged = b->refusals.total;
+        b->log_number = 0;
+        if (count == 0)
+                return;
+        if (first)
+                write_thing(first, thing);
+        (void)fprintf(stderr, "carrel-keeper: sandbox %s: %" PRIu64 " request%s to the network refused%s%s\n", b->id, count, count == 1 ? "" : "s", first ? ", first: " : "", thing);
+}
+
+static void
+on_log(struct loop_timer *t)
+{
+        log_now((struct box *)(void *)((char *)t - offsetof(struct box, logging)));
+}
+
+/* Those of a sandbox that was quiet for a minute after a moment, so that there is one line of a command; the next when a minute is over. */
+static void
+log_soon(struct box *b, uint64_t number)
+{
+        uint64_t now = loop_now_ms();
+
+        if (b->log_number == 0)
+                b->log_number = number;
+        if (b->logging.due_ms != LOOP_NEVER)
+                return;
+        if (b->log_due_ms < now + LOG_FIRST_MS)
+                b->log_due_ms = now + LOG_FIRST_MS;
+        (void)loop_timer_set(b->keeper->loop, &b->logging, b->log_due_ms, on_log);
+        b->log_due_ms += LOG_MS;
+}
+
+/* -- what boxes say ------------------------------------------------------------------------------------------------------------------- */
+
+void
+denials_gone(struct box *b)
+{
+        loop_timer_remove(&b->folding);
+        loop_timer_remove(&b->logging);
+        tell_folded(b);
+        log_now(b);
+}
+
+void
+denials_free(struct box *b)
+{
+        free(b->denials);
+        b->denials = NULL;
+        refusals_fini(&b->refusals);
+}
+
+/* The place of this number; a new one's is where one has to go that is none of the first. NULL: no memory. */
+static struct wire_box_denied *
+place_of(struct box *b, uint64_t number, bool *ret_is_new)
+{
+        if (!b->denials)
+                b->denials = calloc(BOX_DENIALS_MAX, sizeof *b->denials);
+        *ret_is_new = b->denials != NULL;
+        for (size_t i = b->denial_count; i > 0; i--)
+                if (b->denials[i - 1].number == number) {
+                        *ret_is_new = false;
+                        return &b->denials[i - 1];
+                }
+        if (b->denials && b->denial_count == BOX_DENIALS_MAX) {
+                memmove(b->denials + NUMBER_REFUSALS_FIRST, b->denials + NUMBER_REFUSALS_FIRST + 1, (NUMBER_REFUSALS_LAST - 1) * sizeof *b->denials);
+                b->denial_count--;
+        }
+        return b->denials ? &b->denials[b->denial_count++] : NULL;
+}
+
+/* A box of before WIRE_BOX_REFUSED tells what is new and counts on: what it told is what is known. */
+static void
+count_for_older(struct box *b, const struct wire_box_denied *d, uint32_t before)
+{
+        struct wire_wall_denied more = d->d;
+
+        more.count = d->d.count > before ? d->d.count - before : 0;
+        if (b->hello.protocol < BOX_PROTOCOL_REFUSED && more.count > 0)
+                refusals_add(&b->refusals, d->exec, &more);
+}
+
+void
+denials_hear(struct box *b, const struct wire_box_denied *d)
+{
+        bool is_new;
+        struct wire_box_denied *at = place_of(b, d->number, &is_new);
+        uint32_t before = is_new || !at ? 0 : at->d.count;
+
+        if (!at)
+                return;
+        *at = *d;
+        make_plain(at->d.host);
+        make_plain(at->d.other);
+        count_for_older(b, at, before);
+        if (!b->is_ready) {                            /* it tells what was told to an earlier keeper */
+                b->logged = b->refusals.total;
+                return;
+        }
+        log_soon(b, is_new ? at->number : 0);
+        if (is_new && b->sandbox)
+                tell_denied(b, at);
+}
+
+void
+denials_hear_refused(struct box *b, const struct wire_box_refused *r)
+{
+        struct wire_wall_denied d = r->d;
+
+        make_plain(d.host);
+        make_plain(d.other);
+        b->refusals.total = r->total;
+        refusals_set(&b->refusals, r->exec, r->kept, r->more, r->at, &d, r->count);
+        if (b->is_ready)
+                log_soon(b, 0);
+        else
+                b->logged = b->refusals.total;
+}
