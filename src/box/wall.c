@@ -225,16 +225,23 @@ link_ready(struct loop_watch *w, uint32_t events)
 }
 
 /* Once may not be all of it; a payload that makes denials as fast as they are heard holds nobody up. */
+static void
+hear_all(struct box *b)
+{
+        struct pollfd link = { .events = POLLIN };
+
+        for (int i = 0; i < HEAR_MAX && (link.fd = b->wall.link) >= 0 && poll(&link, 1, 0) > 0; i++)
+                hear(b);
+}
+
 uint32_t
 wall_denied(struct box *b, const struct exec *x)
 {
-        struct pollfd link = { .events = POLLIN };
         uint64_t count;
 
         if (b->wall.socket_count == 0 && b->wall.denied == 0)
                 return 0;
-        for (int i = 0; i < HEAR_MAX && (link.fd = b->wall.link) >= 0 && poll(&link, 1, 0) > 0; i++)
-                hear(b);
+        hear_all(b);
         count = refusals_count(refusals_find(&b->wall.refusals, x->number));
         return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
 }
@@ -261,6 +268,7 @@ wall_hand_out(struct keeper *k)
         if (b->protocol < PROTOCOL)
                 return;
         if (result == 0) {
+                hear_all(b);                   /* the last words of the gate before */
                 loop_watch_remove(&b->link);
                 result = hold_link(&b->wall, fds, &fd_count, told.listeners, &count);
         }

@@ -310,6 +310,7 @@ hear(struct wall *w, struct wire_message *m, const void *body, bool has_fds)
 {
         switch (m->kind) {
         case WIRE_WALL_NAMED:    return hear_named(w, body, m->len);
+        case WIRE_WALL_COUNTED:  return counted_hear(w, body, m->len);
         case WIRE_WALL_BEGIN:    return hear_begin(w, m->len);
         case WIRE_WALL_LISTENED: return hear_listened(w, body, m->len, m, has_fds);
         default:                 return -EPROTO;
@@ -382,6 +383,7 @@ close_all(struct wall *w)
         int link = w->link.fd;
 
         denials_end(w);
+        counted_end(w);
         loop_watch_remove(&w->link);
         if (link >= 0)
                 (void)close(link);
@@ -431,6 +433,7 @@ wall_add(struct gate *g, const struct wire_gate_policy *head, struct policy *tak
         w->number = head->wall;
         turn_begin(&g->turns, &w->turn);
         denials_begin(w);
+        w->counted.settle.due_ms = LOOP_NEVER;
         w->policy = take_policy;
         w->caps = caps_of(&head->caps);
         w->names = names_new(w->caps.names);
@@ -551,6 +554,7 @@ wall_count_bytes(struct wall *w, bool is_out, size_t len)
         uint64_t *count = is_out ? &w->bytes_out : &w->bytes_in, cap = is_out ? w->caps.bytes_out : w->caps.bytes_in;
 
         *count += len;
+        counted_more(w);
         turn_use(&w->turn, len / TURN_BYTES);
         b->tokens -= len < b->tokens ? len : b->tokens;
         return cap == 0 || *count <= cap || layer_is_off(LAYER_CAPS);

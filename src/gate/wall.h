@@ -7,6 +7,7 @@
 #define CARREL_GATE_WALL_H
 
 #include "egress/names.h"
+#include "gate/counted.h"
 #include "gate/denials.h"
 #include "gate/gate.h"
 #include "gate/policy.h"
@@ -58,6 +59,7 @@ struct wall {
         struct bucket out, in;
         struct bucket fresh;                   /* new names: how many more, now */
         struct denials denials;
+        struct counted counted;                /* bytes_out and bytes_in, as its box keeps them */
         struct question *questions;
         size_t question_count;
         struct dns_stream *streams;

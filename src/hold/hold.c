@@ -91,7 +91,7 @@ hold_link(struct hold *h, int fds[HOLD_FDS_MAX + 1], size_t *ret_fd_count, struc
         hold_unlink(h);
         h->link = pair[0];
         h->told = 0;
-        h->is_begun = false;
+        h->is_counted = h->is_begun = false;
         fds[0] = pair[1];
         *ret_listener_count = list_listeners(h, fds + 1, listeners);
         *ret_fd_count = 1 + WALL_FIXED + *ret_listener_count;
@@ -198,7 +198,9 @@ tell_names(struct hold *h)
                 struct wire_wall_named n = { .index = 0 };
                 int result;
 
-                if (h->told == h->name_count) {
+                if (h->told == h->name_count && !h->is_counted) {
+                        result = wire_send(h->link, WIRE_WALL_COUNTED, &h->counted, sizeof h->counted, NULL, 0);
+                } else if (h->told == h->name_count) {
                         result = wire_send(h->link, WIRE_WALL_BEGIN, NULL, 0, NULL, 0);
                 } else {
                         n.index = h->names[h->told].index;
@@ -208,7 +210,9 @@ tell_names(struct hold *h)
                 }
                 if (result < 0)
                         return result == -EAGAIN ? 0 : -1;
-                if (h->told == h->name_count)
+                if (h->told == h->name_count && !h->is_counted)
+                        h->is_counted = true;
+                else if (h->told == h->name_count)
                         h->is_begun = true;
                 else
                         h->told++;
@@ -422,6 +426,11 @@ hear_one(struct hold *h, const struct wire_message *m, void *body)
                 return m->len == sizeof *n && n->index >= WALL_NAME_FIRST && n->index <= WALL_INDEX_MAX && is_text(n->host) ? named(h, n) : -1;
         case WIRE_WALL_LISTEN:
                 return m->len == sizeof(struct wire_wall_listen) ? listen_for(h, body) : -1;
+        case WIRE_WALL_COUNTED:
+                if (m->len != sizeof h->counted)
+                        return -1;
+                memcpy(&h->counted, body, sizeof h->counted);
+                return 0;
         case WIRE_WALL_DENIED:
                 return m->len == sizeof *d && hold_denied(h, d) ? 0 : -1;
         default:

@@ -39,7 +39,8 @@ struct hold {
         struct hold_pair pairs[HOLD_PAIRS_MAX];      size_t pair_count;
         struct hold_name *names;       size_t name_count, name_room;
         size_t told;                   /* of the names; name_count and is_begun: the gate knows all */
-        bool is_begun;
+        bool is_counted, is_begun;     /* it was told what was counted; and all */
+        struct wire_wall_counted counted;      /* the bytes that passed, over all gates */
         struct hold_waiting waiting[HOLD_WAITING_MAX];
         uint32_t last_number;
         struct refusals refusals;      /* what was refused, by exec, and how many times in all */

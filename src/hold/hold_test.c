@@ -79,12 +79,24 @@ receive(int gate, void *body, size_t room, struct wire_message *m)
 }
 
 static void
+expect_counted(int gate, uint64_t out, uint64_t in)
+{
+        struct wire_wall_counted counted;
+        struct wire_message m;
+
+        assert_int_equal(receive(gate, &counted, sizeof counted, &m), WIRE_WALL_COUNTED);
+        assert_int_equal(counted.bytes_out, out);
+        assert_int_equal(counted.bytes_in, in);
+}
+
+static void
 expect_begin(int gate)
 {
         struct wire_message m;
         char body[8];
 
         assert_int_equal(hold_hear(&hold), 0);
+        expect_counted(gate, 0, 0);
         assert_int_equal(receive(gate, body, sizeof body, &m), WIRE_WALL_BEGIN);
 }
 
@@ -124,6 +136,7 @@ a_new_gate_is_told_everything(void **state)
         assert_int_equal(n.index, 301);
         assert_string_equal(n.host, "b.example");
         assert_int_equal(n.is_retired, 1);
+        expect_counted(again, 0, 0);
         assert_int_equal(receive(again, &n, sizeof n, &m), WIRE_WALL_BEGIN);
         close(again);
         hold_fini(&hold);
@@ -153,8 +166,34 @@ many_names_wait_for_room(void **state)
                 while ((result = wire_receive(gate, 0, &m, &n, sizeof n)) == 1 && m.kind == WIRE_WALL_NAMED)
                         assert_int_equal(n.index, 300 + heard++);
         } while (result == -EAGAIN);
-        assert_int_equal(m.kind, WIRE_WALL_BEGIN);
+        assert_int_equal(m.kind, WIRE_WALL_COUNTED);
         assert_int_equal(heard, 3000);
+        close(gate);
+        hold_fini(&hold);
+}
+
+/* What a gate said last of bytes is what the next one is told. */
+static void
+bytes_outlive_the_gate(void **state)
+{
+        struct wire_wall_counted counted = { 1 << 20, 7 };
+        struct wire_message m;
+        char body[8];
+        int gate;
+
+        (void)state;
+        take(0);
+        gate = link_gate(0);
+        expect_begin(gate);
+        assert_int_equal(wire_send(gate, WIRE_WALL_COUNTED, &counted, sizeof counted, NULL, 0), 0);
+        counted.bytes_out = 5;
+        assert_int_equal(wire_send(gate, WIRE_WALL_COUNTED, &counted, sizeof counted, NULL, 0), 0);
+        close(gate);
+        assert_int_equal(hold_hear(&hold), -1);
+        gate = link_gate(0);
+        assert_int_equal(hold_hear(&hold), 0);
+        expect_counted(gate, 5, 7);
+        assert_int_equal(receive(gate, body, sizeof body, &m), WIRE_WALL_BEGIN);
         close(gate);
         hold_fini(&hold);
 }
@@ -236,6 +275,7 @@ an_answer_goes_to_who_asked(void **state)
         gate = link_gate(0);
         assert_int_equal(hold_hear(&hold), 0);
         assert_int_equal(receive(gate, body, sizeof body, &m), WIRE_WALL_NAMED);
+        expect_counted(gate, 0, 0);
         assert_int_equal(receive(gate, body, sizeof body, &m), WIRE_WALL_BEGIN);
         pid_1_answers(0);
         assert_int_equal(wire_receive(gate, 0, &m, body, sizeof body), -EAGAIN);
@@ -406,7 +446,7 @@ a_gate_is_not_believed(void **state)
 {
         static const struct { uint16_t kind; size_t len; } rows[] = {
                 { WIRE_WALL_NAMED, sizeof(struct wire_wall_named) },            /* index 0 */
-                { WIRE_WALL_NAMED, 8 }, { WIRE_WALL_LISTEN, 4 }, { WIRE_WALL_DENIED, 12 }, { WIRE_WALL_BEGIN, 0 }, { WIRE_EXEC, 16 },
+                { WIRE_WALL_NAMED, 8 }, { WIRE_WALL_LISTEN, 4 }, { WIRE_WALL_DENIED, 12 }, { WIRE_WALL_BEGIN, 0 }, { WIRE_WALL_COUNTED, 8 }, { WIRE_EXEC, 16 },
                 { WIRE_WALL_DENIED, sizeof(struct wire_wall_denied) },          /* names without an end */
         };
         char body[1024];
@@ -520,7 +560,7 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_new_gate_is_told_everything), cmocka_unit_test(many_names_wait_for_room), cmocka_unit_test(listeners_outlive_the_gate),
+                cmocka_unit_test(a_new_gate_is_told_everything), cmocka_unit_test(many_names_wait_for_room), cmocka_unit_test(bytes_outlive_the_gate), cmocka_unit_test(listeners_outlive_the_gate),
                 cmocka_unit_test(an_answer_goes_to_who_asked),   cmocka_unit_test(a_refusal_is_passed_on), cmocka_unit_test(one_answer_serves_all_who_ask),   cmocka_unit_test(a_retired_name_has_no_listeners),
                 cmocka_unit_test(denials_are_kept_and_counted), cmocka_unit_test(a_denial_belongs_to_one_exec),
                 cmocka_unit_test(names_share_listeners_of_a_routed_wall), cmocka_unit_test(a_gate_is_not_believed),   cmocka_unit_test(a_wall_comes_once_and_whole),

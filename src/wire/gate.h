@@ -9,7 +9,7 @@
  *
  *     box --WALL (sockets, from pid 1)--> kept --WIRE_BOX_WALL asked by a keeper--> WIRE_BOX_WALLED {sockets, gate's end of a new link}
  *     keeper --WIRE_GATE_ADD {policy; link, sockets}--> gate --WIRE_GATE_ADDED--> keeper
- *     box --link: WIRE_WALL_NAMED..., WIRE_WALL_BEGIN--> gate serves
+ *     box --link: WIRE_WALL_NAMED..., WIRE_WALL_COUNTED, WIRE_WALL_BEGIN--> gate serves
  *
  * A wall is served once ADD and BEGIN have come, and until its link or the control socket closes. A message that is malformed ends what it came over.
  */
@@ -87,6 +87,12 @@ struct wire_wall_named { uint32_t index, is_retired; char host[GATE_HOST_ROOM]; 
  */
 struct wire_wall_listen { uint32_t request; uint32_t index; uint16_t port, pad; };
 struct wire_wall_listened { uint32_t request; int32_t sys; };
+
+/*
+ * WIRE_WALL_COUNTED, box to gate, before BEGIN: the bytes that passed while there were other gates. A box of before does not say it, and is not told. Gate to box: what passed in all, and
+ * while more passes a number ahead of that.
+ */
+struct wire_wall_counted { uint64_t bytes_out, bytes_in; };
 
 /* WIRE_WALL_DENIED, gate to box: what was refused. */
 struct wire_wall_denied {

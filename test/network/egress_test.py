@@ -401,6 +401,51 @@ def run_gate_killed(world):
     check("  and the gate is gone with its run", not children_named(child.pid, "carrel-gate"))
 
 
+SEND = """
+def send(n):
+    s = socket.create_connection((address("db.test"), 5432), 60)
+    s.settimeout(60)
+    try:
+        take(s, 9)
+        threading.Thread(target=lambda: s.sendall(b"x" * n)).start()
+        return len(take(s, n))
+    except OSError as e: return errno.errorcode.get(e.errno, str(e))
+"""
+
+
+def run_bytes_counted(world):
+    run = Run(capped({"bytes_out": 1000000}))
+    child = subprocess.Popen(run.argv("python3", "-c", world.code(SEND + "for _ in range(3): print(send(400000), flush=True); sys.stdin.readline()"), options=()),
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    said = []
+    for _ in range(3):
+        said.append(child.stdout.readline())
+        for gate in children_named(child.pid, "carrel-gate"):
+            os.kill(gate, signal.SIGKILL)
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+    out, err = child.communicate(timeout=ALWAYS)
+    check("gates that are killed between transfers: the cap on bytes of a run holds over all of them", said[:2] == [b"400000\n"] * 2 and said[2] != b"400000\n" and
+          b"has sent or received all that it may" in err, said, out, err)
+
+
+def daemon_bytes_counted(world):
+    with daemon_of() as d:
+        box = d.create(manifest=capped({"bytes_out": 1000000}))
+
+        def send():
+            return d.exec(box, ["python3", "-c", world.code(SEND + "print(send(300000))")], timeout=ALWAYS)
+        said = [send()["stdout"]]
+        for name in ("carrel-gate", "carrel-keeper"):
+            pid = d.children()[name]
+            os.kill(pid, signal.SIGKILL)
+            until("the daemon is back", lambda: d.children().get(name, pid) != pid and d.is_up())
+            said.append(send()["stdout"])
+        last = send()
+        check("and of a sandbox of the daemon, over gates and daemons", said == ["300000\n"] * 3 and last["stdout"] != "300000\n" and
+              [i["reason"] for i in last.get("denied", [])] == ["bytes_exhausted"], said, last)
+
+
 # -- a sandbox of the daemon --------------------------------------------------------------------------------------------
 
 def daemon_of(**more):
@@ -697,7 +742,7 @@ def daemon_live_change(d, world, box):
 def main(only=()):
     enter()
     world = World()
-    for part in (run_reaches, run_refuses, run_counts, run_without_list, run_with_loader, run_capped, run_gate_killed, run_link_cut, daemon_sandbox, daemon_told, daemon_closed_at_once, daemon_capped, daemon_link_cut, daemon_narrowed):
+    for part in (run_reaches, run_refuses, run_counts, run_without_list, run_with_loader, run_capped, run_gate_killed, run_bytes_counted, run_link_cut, daemon_bytes_counted, daemon_sandbox, daemon_told, daemon_closed_at_once, daemon_capped, daemon_link_cut, daemon_narrowed):
         if not only or part.__name__ in only:
             part(world)
 

@@ -122,12 +122,12 @@ class Tap:
         return 1 if self.failed else 0
 
 
-def host_mounts(own=None):
+def host_mounts(*own):
     """Lines of the host's mount table (without its numbers), sorted. What other tests mount on places of theirs comes and goes, and is left out."""
     places = tempfile.gettempdir() + "/"
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as f:
         lines = [line.split(" ", 3)[3] for line in f]
-    return sorted(line for line in lines if not line.split(" ")[1].startswith(places) or own and own in line)
+    return sorted(line for line in lines if not line.split(" ")[1].startswith(places) or any(place in line for place in own if place))
 
 
 def manifest(limits="", carrel="", more="", mounts="mounts: [{source: workspace, at: /workspace}]\n"):
@@ -294,9 +294,9 @@ class Place:
         ids = {name.removesuffix(".lease") for name in self.names.read()}
         return groups_named(lambda id_: id_ in ids or str(RESERVED_FIRST + int(id_, 16) % RESERVED_COUNT) in ids) - self.foreign if ids else set()
 
-    def mounts(self):
+    def mounts(self, folder=None):
         """As root all of the host; else those that name a place of ours."""
-        return [line for line in host_mounts(self.folder) if ROOT or self.folder in line or "carrel-test-" in line]
+        return [line for line in host_mounts(self.folder, folder) if ROOT or self.folder in line or "carrel-test-" in line]
 
     def memory(self):
         """In /dev/shm; an ordinary user shares it with others."""
@@ -370,7 +370,7 @@ class Inventory:
         self.before = self.look()
 
     def look(self):
-        return {"mounts": self.place.mounts(), "groups": self.place.groups(), "leases": self.place.leases(), "processes": descendants(),
+        return {"mounts": self.place.mounts(self.folder), "groups": self.place.groups(), "leases": self.place.leases(), "processes": descendants(),
                 "memory": self.place.memory(), "files": tree(self.folder) if self.folder else {}}
 
     def wrong(self):
