@@ -314,7 +314,7 @@ make_plan(struct arena *arena, const struct plan **ret, struct error *e)
 {
         struct ref_manifest_file file = { .name = "SANDBOX.md", .bytes = manifest, .len = sizeof manifest - 1,
                                           .kind = MANIFEST_STANDALONE, .syntax = MANIFEST_YAML };
-        struct plan_request request = { .id = "0000000000000000", .outside_uid = 1000, .outside_gid = 1000 };
+        struct plan_request request = { .id = "0000000000000000", .outside_uid = 1000, .outside_gid = 1000, .gitconfig = "" };
         struct findings findings;
         struct host_facts facts;
         struct verdict v;

@@ -241,6 +241,8 @@ run_way_init(struct run_way *w, struct error *e)
         static _Alignas(16) unsigned char first[FIRST_LEN];
 
         prepared_init_in(&w->p, first, sizeof first);
+        w->host.home = getenv("HOME");
+        w->host.xdg = getenv("XDG_CONFIG_HOME");
         w->layers_off = layers_off();
         return prepare_host_init(&w->host, e);
 }

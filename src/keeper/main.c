@@ -230,6 +230,8 @@ set_up(struct keeper *k, const struct options *o, struct error *e)
         k->ingress = o->ingress;
         k->environment = environ;
         k->uid = geteuid();
+        k->host.home = getenv("HOME");
+        k->host.xdg = getenv("XDG_CONFIG_HOME");
         k->delete_after_ms = o->delete_after_ms;
         k->checkpoint.due_ms = k->accept_again.due_ms = k->collect.due_ms = k->turns_again.due_ms = LOOP_NEVER;
         (void)snprintf(k->owner, sizeof k->owner, "uid:%" PRIu32, k->uid);

@@ -64,6 +64,7 @@ struct plan_request {
         const struct plan_source *sources;  size_t source_count;
         const struct plan_mount *mounts;    size_t mount_count;
         const char *const *disks;  size_t disk_count;   /* "major:minor" of the whole disks behind writable mounts */
+        const char *gitconfig;         /* text of /etc/gitconfig; NULL: none is made */
         const struct plan_link *links;  size_t link_count;
         uint32_t outside_uid, outside_gid;  /* whom the payload is outside: the caller, or a uid reserved for this box */
         uint64_t timeout_ms;           /* of the one command; 0: none, or the box outlives it */

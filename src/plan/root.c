@@ -83,6 +83,8 @@ plan_etc(struct builder *b)
         for (size_t i = 0; i < sizeof etc_made / sizeof *etc_made; i++)
                 add_text(b, STEP_FILE, etc_made[i].path, plan_has_wall(b->spec, b->facts) && etc_made[i].walled ? etc_made[i].walled : etc_made[i].content,
                          "made, not the host's")->number = 0444;
+        if (b->request->gitconfig)
+                add_text(b, STEP_FILE, "/etc/gitconfig", b->request->gitconfig, "who commits: the caller, as the caller's git knows it")->number = 0444;
         (void)add_text(b, STEP_LINK, "/etc/mtab", "/proc/self/mounts", "what programs expect");
         for (size_t i = 0; i < b->facts->etc_count; i++) {
                 const struct host_dir *shown = &b->facts->etc[i];

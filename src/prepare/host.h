@@ -27,6 +27,7 @@ struct prepare_host {
         struct host_rules *rules;
         struct runtimes runtimes;
         struct spec_names reads;                /* absolute paths of what was read for the rules: read-only in every box */
+        const char *home, *xdg;                 /* HOME and XDG_CONFIG_HOME of who runs this, for sandboxes of that user; borrowed, or NULL */
         const char *state;                      /* real path of a daemon's state directory, which no mount may show; NULL: none */
 };
 

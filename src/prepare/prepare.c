@@ -17,6 +17,7 @@
 #include "base/scoped.h"
 #include "prepare/reach.h"
 #include "prepare/verdict.h"
+#include "sandbox/gitconfig.h"
 
 enum { ARENA_MAX = 64 << 20, PATH_ROOM = 4096 };
 
@@ -406,11 +407,14 @@ make_plan(const struct prepare_host *host, const struct prepare_request *asked, 
         struct plan_request request = { .id = asked->id, .sources = s->items, .source_count = s->count,
                                         .mounts = s->mounts, .mount_count = s->count, .disks = s->disks,
                                         .disk_count = s->disk_count, .layers_off = asked->layers_off, .is_living = asked->is_living, .timeout_ms = asked->timeout_ms };
+        struct gitconfig_request git = { .home = is_stranger(host, asked) ? NULL : host->home, .xdg = host->xdg, .workspace = p->workspace };
 
         if (choose_identity(host, p, &request, e) < 0 || add_links(p, &request, e) < 0)
                 return -1;
         if (!request.lease_path && has_groups(&host->facts))
                 request.lease_path = arena_format(p->plans, "%s/%s.lease", host->facts.runtime_dir, request.id);
+        if (gitconfig_make(p->plans, &git, &request.gitconfig, e) < 0)
+                return -1;
         if (s->has_guards && choose_keeping(host, asked, p, &request, e) < 0)
                 return -1;
         p->outside_uid = request.outside_uid;
