@@ -321,12 +321,15 @@ check_sources(const struct prepare_host *host, const struct prepare_request *req
 {
         const struct spec_names within = { &p->workspace, p->workspace ? 1 : 0 };
 
+        if (p->sources->common >= 0)
+                findings_warn(&p->findings, "worktree", "mounts", 0, 0, "the workspace is a linked worktree, so its repository %.300s is mounted as well, writable, at %.300s",
+                              p->sources->items[p->sources->common].host_path, p->sources->mounts[p->sources->common].at);
         for (size_t i = 0; i < p->sources->count; i++) {
                 const struct plan_source *source = &p->sources->items[i];
 
                 if (check_state(host, source, e) < 0)
                         return -1;
-                if (host_path_is_below(&within, source->host_path) && !is_permitted(host, request, source->host_path, source->owner_uid))
+                if (((int)i == p->sources->common || host_path_is_below(&within, source->host_path)) && !is_permitted(host, request, source->host_path, source->owner_uid))
                         return refuse_place(source->host_path, "mounts", "the mount source", e);
         }
         return 0;

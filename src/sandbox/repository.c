@@ -136,30 +136,52 @@ is_include(const char *key)
         return strcmp(key, "include.path") == 0 || (strncmp(key, "includeif.", 10) == 0 && len > 15 && strcmp(key + len - 5, ".path") == 0);
 }
 
-/* `tree` is the directory that hooks run in. An included file may lead on. */
+static void follow(struct looking *l, const char *config, const char *tree, unsigned depth);
+
+/* `base`: the directory that it lies in, NULL: outside of the source; `tree`: the one that hooks run in. */
 static void
-follow(struct looking *l, const char *config, const char *tree, unsigned depth)
+follow_text(struct looking *l, const char *bytes, size_t len, const char *base, const char *tree, unsigned depth)
 {
-        size_t len = 0;
-        const char *bytes = read_text(l->r, config, GIT_CONFIG_MAX, &len), *slash = strrchr(config, '/');
-        char base[PATH_ROOM], path[PATH_ROOM];
+        char path[PATH_ROOM];
         struct git_config c;
         struct git_entry entry;
 
-        if (!bytes)
-                return;
-        (void)snprintf(base, sizeof base, "%.*s", slash ? (int)(slash - config) : 0, config);
         git_config_open(&c, bytes, len);
         while (l->result == 0 && git_config_next(&c, &entry) > 0) {
                 if (strcmp(entry.key, "core.hookspath") == 0 && resolve(l->r, tree, entry.value, path)) {
                         hold(l, path, PROTECT_ALWAYS, "core.hooksPath: git runs hooks from there");
                         hold_links(l, path);
-                } else if (is_include(entry.key) && resolve(l->r, base, entry.value, path)) {
+                } else if (base && is_include(entry.key) && resolve(l->r, base, entry.value, path)) {
                         hold(l, path, PROTECT_ALWAYS, "include.path: git reads it as configuration");
                         if (depth < INCLUDES_DEPTH)
                                 follow(l, path, tree, depth + 1);
                 }
         }
+}
+
+/* An included file may lead on. */
+static void
+follow(struct looking *l, const char *config, const char *tree, unsigned depth)
+{
+        size_t len = 0;
+        const char *bytes = read_text(l->r, config, GIT_CONFIG_MAX, &len), *slash = strrchr(config, '/');
+        char base[PATH_ROOM];
+
+        (void)snprintf(base, sizeof base, "%.*s", slash ? (int)(slash - config) : 0, config);
+        if (bytes)
+                follow_text(l, bytes, len, base, tree, depth);
+}
+
+/* The hooks of a linked worktree are where its repository says, seen from the worktree. */
+static void
+follow_common(struct looking *l)
+{
+        const char *bytes = NULL;
+        struct error ignored;
+        size_t len = 0;
+
+        if (ref_file_read_beneath(l->r->arena, l->r->common_fd, "config", GIT_CONFIG_MAX, NULL, &bytes, &len, &ignored) == 0)
+                follow_text(l, bytes, len, NULL, "", 0);
 }
 
 /* -- repositories -------------------------------------------------------------------------------------------------- */
@@ -222,15 +244,15 @@ hold_modules(struct looking *l, const char *directory, unsigned depth)
 
 /* Linked worktrees of the top, wherever they lie: git in one of them reads these. */
 static void
-hold_worktrees(struct looking *l)
+hold_worktrees(struct looking *l, const char *directory)
 {
         static const char *const parts[] = { "commondir", "config.worktree" };
-        DIR *list = open_list(l->r, ".git/worktrees");
+        DIR *list = open_list(l->r, directory);
         char path[PATH_ROOM], part[PATH_ROOM];
         struct dirent *entry;
 
         while (list && l->result == 0 && l->worktrees < WORKTREES_MAX && (entry = readdir(list)) != NULL) {
-                if (entry->d_name[0] == '.' || !join(path, ".git/worktrees", entry->d_name) || !is_directory(l->r, path))
+                if (entry->d_name[0] == '.' || !join(path, directory, entry->d_name) || !is_directory(l->r, path))
                         continue;
                 l->worktrees++;
                 for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
@@ -302,13 +324,20 @@ repository_hold(const struct repository *r, struct error *e)
 {
         struct looking l = { .r = r, .e = e };
 
+        if (r->common_fd >= 0)
+                follow_common(&l);
+        if (r->is_bare) {
+                hold_repository(&l, "", "");
+                hold_worktrees(&l, "worktrees");
+                return l.result;
+        }
         if (is_directory(r, ".git")) {
                 r->know(r->holder, 'k', ".git");
                 hold_links(&l, ".git/hooks");
                 follow(&l, ".git/config", "", 0);
                 follow(&l, ".git/config.worktree", "", 0);
                 hold_modules(&l, ".git/modules", 0);
-                hold_worktrees(&l);
+                hold_worktrees(&l, ".git/worktrees");
         }
         if (r->index)
                 (void)git_index_links(r->index, r->index_len, hold_link, &l);

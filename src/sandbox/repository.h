@@ -5,6 +5,7 @@
 #ifndef CARREL_SANDBOX_REPOSITORY_H
 #define CARREL_SANDBOX_REPOSITORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/arena.h"
@@ -15,6 +16,8 @@ struct repository {
         struct arena *arena;
         int fd;
         const char *host_path;
+        bool is_bare;                              /* the source is the repository's own directory */
+        int common_fd;                             /* of a linked worktree, its repository's directory, whose configuration counts here; else -1 */
         const char *index;  size_t index_len;      /* git's, of the repository at the top; NULL: none */
         int (*hold)(void *holder, const char *path, unsigned flags, const char *why, struct error *e);
         void (*know)(void *holder, char letter, const char *path);     /* a repository whose parts are held ('k'), a gitlink of the index ('l'): maker/survey.h */

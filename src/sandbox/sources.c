@@ -23,6 +23,7 @@
 #include "ref/file.h"
 #include "sandbox/beneath.h"
 #include "sandbox/repository.h"
+#include "sandbox/worktree.h"
 
 enum { PATH_ROOM = 4096, PROTECT_MAX = 512, NAMES_MAX = 8192, LEADS_ROOM = 16 << 10 };
 
@@ -35,6 +36,8 @@ struct opening {
         bool as_owner;
         struct sources *s;
         size_t config_count;           /* names that are judged by what they say */
+        struct worktree tree;          /* of the workspace's mount; its repository's directory is open as tree_fd */
+        int tree_fd;
 };
 
 static int
@@ -63,6 +66,7 @@ is_below(const char *path, const char *root)
 
 struct protecting {
         struct opening *o;
+        bool is_tree, is_common;       /* a linked worktree; its repository's directory */
         int fd;                        /* the source */
         bool is_writable;              /* may we, and so the payload, make names in it? */
         struct plan_protect *items;
@@ -119,7 +123,7 @@ index_of(struct protecting *p, size_t *ret_len)
 {
         struct error ignored;
 
-        if (!p->is_index_read && ref_file_read_beneath(p->o->arena, p->fd, ".git/index", GIT_INDEX_MAX, NULL, &p->index, &p->index_len, &ignored) < 0)
+        if (!p->is_index_read && ref_file_read_beneath(p->o->arena, p->is_tree ? p->o->tree_fd : p->fd, p->is_tree ? p->o->tree.index : ".git/index", GIT_INDEX_MAX, NULL, &p->index, &p->index_len, &ignored) < 0)
                 p->index = NULL;
         p->is_index_read = true;
         *ret_len = p->index_len;
@@ -346,7 +350,8 @@ static int
 protect_leads(struct protecting *p, const char *source, struct error *e)
 {
         const struct spec_names *open = &p->o->spec->carrel.unprotect;
-        struct repository r = { .arena = p->o->arena, .fd = p->fd, .host_path = source, .hold = hold_lead, .know = know_lead, .holder = p };
+        struct repository r = { .arena = p->o->arena, .fd = p->fd, .host_path = source, .hold = hold_lead, .know = know_lead, .holder = p,
+                                .is_bare = p->is_common, .common_fd = p->is_tree ? p->o->tree_fd : -1 };
 
         for (size_t i = 0; i < open->count; i++)
                 know_lead(p, 'o', open->items[i]);
@@ -354,15 +359,17 @@ protect_leads(struct protecting *p, const char *source, struct error *e)
         return repository_hold(&r, e);
 }
 
+enum role { PLAIN, TREE, COMMON };     /* what a source is of a linked worktree */
+
 static int
-protect_source(struct opening *o, struct plan_source *source, int fd, struct error *e)
+protect_source(struct opening *o, struct plan_source *source, int fd, enum role role, struct error *e)
 {
-        struct protecting p = { .o = o, .fd = fd, .is_writable = o->as_owner || faccessat(fd, ".", W_OK, AT_EACCESS) == 0 };
+        struct protecting p = { .o = o, .fd = fd, .is_tree = role == TREE, .is_common = role == COMMON, .is_writable = o->as_owner || faccessat(fd, ".", W_OK, AT_EACCESS) == 0 };
 
         p.items = arena_array(o->arena, struct plan_protect, PROTECT_MAX + 1);
         if (!p.items)
                 return fail(e, ERROR_NO_MEMORY, "no memory for protected names");
-        if (protect_names(&p, source->host_path, e) < 0 || (source->is_directory && protect_leads(&p, source->host_path, e) < 0))
+        if ((!p.is_common && protect_names(&p, source->host_path, e) < 0) || (source->is_directory && protect_leads(&p, source->host_path, e) < 0))
                 return -1;
         source->protect = p.items;
         source->protect_count = p.count;
@@ -463,6 +470,44 @@ add_disk(const struct opening *o, const struct plan_source *source, struct error
         return 0;
 }
 
+/* What the workspace is a linked worktree of comes in too, where it is the same owner's. */
+static int
+add_common(struct opening *o, uint32_t owner, struct error *e)
+{
+        struct plan_source *source = NULL;
+        int fd = fcntl(o->tree_fd, F_DUPFD_CLOEXEC, 3), index = (int)o->s->count;
+
+        if (fd < 0)
+                return fail_sys(e, ERROR_MOUNT_UNRESOLVABLE, errno, "opening the worktree's repository");
+        if (add_source(o, fd, &source, e) < 0 || !source)
+                return -1;
+        if (source->owner_uid != owner || !source->is_directory || strcmp(source->host_path, o->tree.common) != 0)
+                return worktree_refuse(o->tree.common, "it belongs to another user than the workspace", e);
+        o->s->mounts[index] = (struct plan_mount){ .source = index, .at = o->tree.at };
+        o->s->common = index;
+        o->s->writable[o->s->writable_count++] = fd;
+        if (beneath_look(o->arena, source, e) < 0 || add_disk(o, source, e) < 0)
+                return -1;
+        return protect_source(o, source, fd, COMMON, e);
+}
+
+static int
+add_workspace(struct opening *o, struct plan_source *source, int fd, const char *at, struct error *e)
+{
+        uint32_t owner = source->owner_uid;
+        scoped_fd int tree = -1;
+
+        if (o->tree.common || worktree_find(o->arena, fd, source->host_path, at, &o->tree, e) < 0)
+                return o->tree.common ? protect_source(o, source, fd, PLAIN, e) : -1;
+        if (!o->tree.common)
+                return protect_source(o, source, fd, PLAIN, e);
+        tree = open(o->tree.common, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (tree < 0)
+                return worktree_refuse(o->tree.common, "it cannot be opened", e);
+        o->tree_fd = tree;
+        return protect_source(o, source, fd, TREE, e) < 0 ? -1 : add_common(o, owner, e);
+}
+
 static int
 add_mount(struct opening *o, const char *named, const char *at, bool is_read_only, bool is_tool, struct error *e)
 {
@@ -481,7 +526,9 @@ add_mount(struct opening *o, const char *named, const char *at, bool is_read_onl
         o->s->writable[o->s->writable_count++] = fd;
         if (add_disk(o, source, e) < 0)
                 return -1;
-        return protect_source(o, source, fd, e);
+        if (!is_tool && strcmp(named, ".") == 0 && !is_opened_up(o->spec, ".git"))
+                return add_workspace(o, source, fd, at, e);
+        return protect_source(o, source, fd, PLAIN, e);
 }
 
 static int
@@ -527,6 +574,7 @@ sources_open(struct arena *arena, const struct spec *spec, const struct host_rul
 
         ret->count = ret->writable_count = ret->disk_count = 0;
         ret->has_guards = false;
+        ret->common = -1;
         return open_mounts(&o, e) < 0 || open_tools(&o, e) < 0 ? -1 : 0;
 }
 

@@ -24,6 +24,7 @@ struct sources {
         int writable[SOURCES_MAX];     /* the fds of read-write mounts; borrowed from `fds` */
         size_t count, writable_count;
         const char *disks[SOURCES_MAX];  size_t disk_count;   /* "major:minor" of whole disks behind read-write mounts */
+        int common;                    /* the source that is the repository of a workspace that is a linked worktree; -1: none */
         bool has_guards;               /* names are looked for while the box lives */
 };
 
