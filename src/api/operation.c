@@ -40,7 +40,8 @@ static const struct api_param entry_results[] = {
         { FIELD_MODIFIED_AT, 0, ANY }, { FIELD_TARGET, 0, ANY },
 };
 static const struct api_param items_results[] = { { FIELD_ITEMS, PARAM_REPEATED, ANY } };
-static const struct api_param denials_results[] = { { FIELD_ITEMS, PARAM_REPEATED, ANY }, { FIELD_DENIED_MORE, 0, ANY } };
+static const struct api_param page_results[] = { { FIELD_ITEMS, PARAM_REPEATED, ANY }, { FIELD_NEXT_CURSOR, 0, ANY } };
+static const struct api_param denials_results[] = { { FIELD_ITEMS, PARAM_REPEATED, ANY }, { FIELD_DENIED_MORE, 0, ANY }, { FIELD_NEXT_CURSOR, 0, ANY } };
 static const struct api_param existed_results[] = { { FIELD_EXISTED, PARAM_REQUIRED, ANY } };
 static const struct api_param url_results[] = { { FIELD_URL, PARAM_REQUIRED, ANY }, { FIELD_BROWSER_URL, 0, ANY }, { FIELD_PORT, 0, ANY }, { FIELD_TOKEN, 0, ANY } };
 static const struct api_param text_results[] = { { FIELD_TEXT, PARAM_REQUIRED, ANY } };
@@ -71,6 +72,9 @@ static const struct api_param create_params[] = {
         { FIELD_RUNTIME, 0, 1, 64 }, { FIELD_TIMEOUT, 0, NUMBER_DURATION_MS }, { FIELD_DELETE_AT, 0, NUMBER_MOMENT_MS }, { FIELD_ENV, PARAM_REPEATED, ANY },
         { FIELD_PORTS, PARAM_REPEATED, NUMBER_PORT }, { FIELD_METADATA, 0, 0, 65536 }, { FIELD_START, 0, ANY }, { FIELD_KEY, 0, 1, 63 },
 };
+#define PAGE_IN_QUERY { FIELD_LIMIT, PARAM_IN_QUERY, NUMBER_LIST }, { FIELD_CURSOR, PARAM_IN_QUERY, 1, 64 }
+static const struct api_param page_params[] = { PAGE_IN_QUERY };
+static const struct api_param id_page_params[] = { ID_IN_PATH, PAGE_IN_QUERY };
 static const struct api_param id_params[] = { ID_IN_PATH };
 static const struct api_param extend_params[] = { ID_IN_PATH, { FIELD_DURATION, PARAM_REQUIRED, NUMBER_DURATION_MS }, { FIELD_KEY, 0, 1, 63 } };
 static const struct api_param url_params[] = { ID_IN_PATH, { FIELD_PORT, PARAM_REQUIRED | PARAM_IN_PATH, NUMBER_PORT } };
@@ -117,7 +121,7 @@ static const struct operation operations[] = {
           "Declares a sandbox: judged and planned now, made at its first use unless start is true." },
         { OP_CLAIM, "claim", "POST", "/v1/claims", 0, TAKES(create_params), TAKES(sandbox_results),
           "Takes a ready sandbox out of the pool; refused where none stands ready." },
-        { OP_LIST, "list", "GET", "/v1/sandboxes", OPERATION_READ | OPERATION_CONTEXT, NONE, TAKES(items_results), "The caller's sandboxes, oldest first." },
+        { OP_LIST, "list", "GET", "/v1/sandboxes", OPERATION_READ | OPERATION_CONTEXT, TAKES(page_params), TAKES(page_results), "The caller's sandboxes, oldest first." },
         { OP_GET, "get", "GET", "/v1/sandboxes/{id}", OPERATION_READ | OPERATION_CONTEXT, TAKES(id_params), TAKES(sandbox_results), "One sandbox as it stands." },
         { OP_STOP, "stop", "DELETE", "/v1/sandboxes/{id}", OPERATION_IDEMPOTENT, TAKES(id_params), TAKES(existed_results),
           "Stops and destroys it, with every process and everything that was only in it." },
@@ -133,7 +137,7 @@ static const struct operation operations[] = {
         { OP_TASK_END, "task.end", "DELETE", "/v1/sandboxes/{id}/tasks/{task}", OPERATION_IDEMPOTENT, TAKES(task_end_params), TAKES(existed_results),
           "Ends a task, and kills what still runs for it." },
         { OP_EXEC, "exec.start", "POST", "/v1/sandboxes/{id}/execs", OPERATION_CHANNEL, TAKES(exec_params), TAKES(exec_results), "Runs a command." },
-        { OP_EXEC_LIST, "exec.list", "GET", "/v1/sandboxes/{id}/execs", OPERATION_READ, TAKES(id_params), TAKES(items_results), "The sandbox's execs, running and kept." },
+        { OP_EXEC_LIST, "exec.list", "GET", "/v1/sandboxes/{id}/execs", OPERATION_READ, TAKES(id_page_params), TAKES(page_results), "The sandbox's execs, running and kept." },
         { OP_EXEC_GET, "exec.get", "GET", "/v1/sandboxes/{id}/execs/{exec}", OPERATION_READ, TAKES(exec_get_params), TAKES(exec_results), "One exec as it stands." },
         { OP_EXEC_ATTACH, "exec.attach", "GET", "/v1/sandboxes/{id}/execs/{exec}/output", OPERATION_READ | OPERATION_CHANNEL, TAKES(attach_params), TAKES(exec_results),
           "Its output from an offset on, to its end." },
@@ -151,11 +155,11 @@ static const struct operation operations[] = {
         { OP_PORT_CONNECT, "port.connect", NULL, NULL, OPERATION_INTERNAL | OPERATION_SOCKET, TAKES(connect_params), TAKES(owner_results),
           "A connection to a declared port, for who shows its token." },
         { OP_TOKEN_CREATE, "token.create", "POST", "/v1/tokens", OPERATION_ADMIN, TAKES(token_params), TAKES(token_results), "Makes a token; it is shown once." },
-        { OP_TOKEN_LIST, "token.list", "GET", "/v1/tokens", OPERATION_ADMIN | OPERATION_READ, NONE, TAKES(items_results), "Tokens, without their values." },
+        { OP_TOKEN_LIST, "token.list", "GET", "/v1/tokens", OPERATION_ADMIN | OPERATION_READ, TAKES(page_params), TAKES(page_results), "Tokens, without their values." },
         { OP_TOKEN_REVOKE, "token.revoke", "DELETE", "/v1/tokens/{id}", OPERATION_ADMIN | OPERATION_IDEMPOTENT, TAKES(revoke_params), TAKES(existed_results), "Makes a token worthless." },
         { OP_INFO, "info", "GET", "/v1/info", OPERATION_READ, NONE, TAKES(info_results), "The daemon and what this host offers." },
         { OP_WATCH, "watch", "GET", "/v1/events", OPERATION_READ | OPERATION_EVENTS, TAKES(watch_params), TAKES(event_results), "What happens, as it happens." },
-        { OP_DENIALS, "denials", "GET", "/v1/sandboxes/{id}/denials", OPERATION_READ, TAKES(id_params), TAKES(denials_results),
+        { OP_DENIALS, "denials", "GET", "/v1/sandboxes/{id}/denials", OPERATION_READ, TAKES(id_page_params), TAKES(denials_results),
           "What its commands asked of the network and were refused, oldest first, with what to do: the first " NUMBER_TEXT(NUMBER_REFUSALS_FIRST) " different things and the last " NUMBER_TEXT(NUMBER_REFUSALS_LAST)
           "." },
         { OP_NETWORK, "network", "PUT", "/v1/sandboxes/{id}/network", OPERATION_IDEMPOTENT, TAKES(network_params), TAKES(sandbox_results),

@@ -24,6 +24,7 @@
 #define NUMBER_SIGNAL 1, 64
 #define NUMBER_MODE 0, 07777
 #define NUMBER_DEPTH 1, 16                             /* levels of a listing */
+#define NUMBER_LIST 1, 1000                            /* entries of one part of a list */
 #define NUMBER_POOL 0, 256                             /* sandboxes that are ready */
 
 /* What is remembered of what the network refused; the rest is counted. */

@@ -50,13 +50,6 @@ is_group_of(const struct box *b, const struct exec *x, uint64_t cgroup)
         return fstatat(b->groups.work, name, &found, AT_SYMLINK_NOFOLLOW) == 0 && found.st_ino == cgroup;
 }
 
-/* What pid 1 tells comes before the end of the command that it happened to, so that the moment says whose it was where the kernel does not. */
-static bool
-is_by_group(const struct box *b, const struct wire_wall_denied *d)
-{
-        return b->groups.work >= 0 && (d->cgroup != 0 || b->wall.socket_count > 0);
-}
-
 static uint32_t
 find_by_group(const struct box *b, const struct wire_wall_denied *d)
 {

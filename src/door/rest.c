@@ -56,8 +56,11 @@ answered(struct keeper_call *c, const struct keeper_reply *r)
                 }
                 if (!r->is_last)
                         return;
-                if (a->has_items)
+                if (a->has_items) {
                         json_close_list(&a->w);
+                        if (record_get_text(&r->fields, FIELD_NEXT_CURSOR, NULL))
+                                json_member_text(&a->w, "next_cursor", record_get_text(&r->fields, FIELD_NEXT_CURSOR, NULL));
+                }
                 json_close_map(&a->w);
                 exchange_json(a->x, status_of(a->operation), &a->w);
         }
@@ -84,7 +87,7 @@ rest_call(struct exchange *x, const struct route *r)
         a->x = x;
         a->operation = r->operation;
         a->is_base64 = ask_base64(x);
-        a->has_items = r->operation->result_count == 1 && r->operation->results[0].tag == FIELD_ITEMS;
+        a->has_items = r->operation->result_count > 0 && r->operation->results[0].tag == FIELD_ITEMS;
         json_init(&a->w, false);
         exchange_hold(x, &answered_anyway, a);
         if (ask(x, r, r->operation, names, &a->call, &e) < 0) {

@@ -90,6 +90,12 @@ struct keeper {
 /* What an operation made of a call: replied; failed (the error says why); it waits, and somebody holds it. */
 enum call_state { CALL_DONE, CALL_FAILED, CALL_WAITS };
 
+/*
+ * One page of a list: FIELD_LIMIT entries after FIELD_CURSOR (page.c). An entry has a place in its list: `at`, and where two may share one, an id that orders them.
+ */
+enum { PAGE_ID_LEN = 40 };
+struct page { bool is_read; uint64_t limit /* 0: all */, count, after, at; char after_id[PAGE_ID_LEN], id[PAGE_ID_LEN]; };
+
 struct call {
         struct keeper *keeper;
         struct connection *connection; /* NULL: the caller has gone; whatever is done for him is done quietly */
@@ -103,6 +109,7 @@ struct call {
         char made[17];                 /* the sandbox that an earlier beginning of this call made */
         bool has_turn;                 /* to answer a part of a list (parts.c); */
         uint64_t cursor;               /* and the number of the last item that was answered */
+        struct page page;              /* of a list that is asked for in pages */
         bool has_waited;               /* for a port, long enough */
         unsigned ports_looked;         /* of an exec that waits for a port: how many were looked at before it was begun, */
         uint64_t ports_open;           /* and which of them listened, a bit each */
@@ -144,6 +151,18 @@ bool parts_begin(struct call *c, struct record_writer *w);
  * The last part is the operation's to send.
  */
 bool parts_add(struct call *c, struct record_writer *w, parts_write *write, const void *of, const void *item, uint64_t number);
+
+/* Reads what page is asked for, once. Errors: ERROR_INVALID_ARGUMENT (the cursor is none of this daemon's). */
+int page_begin(struct call *c, struct error *e);
+
+/* Is the entry after the cursor? `id`: "" where `at` alone says it. Entries with an id are in the order of both. */
+bool page_has(const struct call *c, uint64_t at, const char *id);
+
+/* Is the page full? Then the answer says where to go on. Asked before each entry. */
+bool page_is_full(const struct call *c, struct record_writer *w);
+
+/* The entry was answered. */
+void page_add(struct call *c, uint64_t at, const char *id);
 
 /* The connection takes more: those that stand in line, a part each. Ends them all. */
 void parts_turn(struct connection *connection);

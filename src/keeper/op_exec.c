@@ -533,7 +533,7 @@ op_exec_list(struct call *c, struct error *e)
         const struct sandbox *s = registry_of_call(c, e);
         struct record_writer w;
 
-        if (!s)
+        if (!s || page_begin(c, e) < 0)
                 return CALL_FAILED;
         if (box_need_greeting(s, c) == CALL_WAITS || (s->box && box_need_listing(s->box, c) == CALL_WAITS))
                 return CALL_WAITS;
@@ -542,8 +542,13 @@ op_exec_list(struct call *c, struct error *e)
         for (size_t i = 0; s->box && i < s->box->exec_count; i++) {
                 const struct wire_box_listed *l = &s->box->execs[i];
 
-                if (l->exec > c->cursor && !parts_add(c, &w, write_listed, s, l, l->exec))
+                if (l->exec <= c->cursor || !page_has(c, l->exec, ""))
+                        continue;
+                if (page_is_full(c, &w))
+                        break;
+                if (!parts_add(c, &w, write_listed, s, l, l->exec))
                         return CALL_WAITS;
+                page_add(c, l->exec, "");
         }
         reply_send(c, &w, 0, -1);
         return CALL_DONE;

@@ -53,7 +53,7 @@ write_token(struct record_writer *w, const void *of, const void *item)
         record_uint(w, FIELD_CREATED_AT, token->created_ms);
 }
 
-struct token_list { struct call *call; struct record_writer w; uint64_t number; bool waits; };
+struct token_list { struct call *call; struct record_writer w; uint64_t number; bool waits, is_full; };
 
 static int
 list_token(void *context, const struct store_token *token)
@@ -61,8 +61,14 @@ list_token(void *context, const struct store_token *token)
         struct token_list *l = context;
 
         l->number++;                                   /* one that is revoked between two parts can hide one that comes after it */
-        if (l->number > l->call->cursor && !l->waits)
-                l->waits = !parts_add(l->call, &l->w, write_token, NULL, token, l->number);
+        if (l->number <= l->call->cursor || !page_has(l->call, token->created_ms, token->id))
+                return 0;
+        l->is_full = page_is_full(l->call, &l->w);
+        if (l->is_full)
+                return 1;
+        l->waits = !parts_add(l->call, &l->w, write_token, NULL, token, l->number);
+        if (!l->waits)
+                page_add(l->call, token->created_ms, token->id);
         return l->waits;
 }
 
@@ -72,9 +78,11 @@ op_token_list(struct call *c, struct error *e)
         struct token_list list = { .call = c };
         struct record_writer w;
 
+        if (page_begin(c, e) < 0)
+                return CALL_FAILED;
         if (!parts_begin(c, &list.w))
                 return CALL_WAITS;
-        if (store_token_each(c->keeper->store, list_token, &list, e) < 0 && !list.waits)
+        if (store_token_each(c->keeper->store, list_token, &list, e) < 0 && !list.waits && !list.is_full)
                 return CALL_FAILED;
         if (list.waits)
                 return CALL_WAITS;

@@ -38,17 +38,40 @@ write_sandbox(struct record_writer *w, const void *of, const void *item)
         answer_sandbox(w, item);
 }
 
+/*
+ * The sandbox that the page before ended with, by which the order of creation is known. Where it is gone, its moment is: then those of the same millisecond come again,
+ * so that none is left out.
+ */
+static const struct sandbox *
+last_of_page(const struct call *c)
+{
+        const struct sandbox *s = c->page.after_id[0] != '\0' ? c->keeper->first : NULL;
+
+        while (s && (strcmp(s->id, c->page.after_id) != 0 || !sandbox_belongs(s, &c->caller)))
+                s = s->next;
+        return s;
+}
+
 enum call_state
 op_list(struct call *c, struct error *e)
 {
+        const struct sandbox *last;
         struct record_writer w;
 
-        (void)e;
+        if (page_begin(c, e) < 0)
+                return CALL_FAILED;
         if (!parts_begin(c, &w))
                 return CALL_WAITS;
-        for (const struct sandbox *s = c->keeper->first; s; s = s->next)
-                if (s->number > c->cursor && sandbox_belongs(s, &c->caller) && !parts_add(c, &w, write_sandbox, NULL, s, s->number))
+        last = last_of_page(c);
+        for (const struct sandbox *s = c->keeper->first; s; s = s->next) {
+                if (s->number <= c->cursor || !sandbox_belongs(s, &c->caller) || (last ? s->number <= last->number : s->row.created_ms < c->page.after))
+                        continue;
+                if (page_is_full(c, &w))
+                        break;
+                if (!parts_add(c, &w, write_sandbox, NULL, s, s->number))
                         return CALL_WAITS;
+                page_add(c, s->row.created_ms, s->id);
+        }
         reply_send(c, &w, 0, -1);
         return CALL_DONE;
 }

@@ -43,15 +43,20 @@ op_denials(struct call *c, struct error *e)
         const struct sandbox *s = registry_of_call(c, e);
         struct record_writer w;
 
-        if (!s)
+        if (!s || page_begin(c, e) < 0)
                 return CALL_FAILED;
         if (!parts_begin(c, &w))
                 return CALL_WAITS;
         for (size_t i = 0; s->box && i < s->box->denial_count; i++) {
                 const struct wire_box_denied *denied = &s->box->denials[i];
 
-                if (denied->number > c->cursor && !parts_add(c, &w, write_denial, NULL, denied, denied->number))
+                if (denied->number <= c->cursor || !page_has(c, denied->number, ""))
+                        continue;
+                if (page_is_full(c, &w))
+                        break;
+                if (!parts_add(c, &w, write_denial, NULL, denied, denied->number))
                         return CALL_WAITS;
+                page_add(c, denied->number, "");
         }
         if (s->box)
                 answer_denied_more(&w, s->box);

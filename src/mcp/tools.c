@@ -50,6 +50,7 @@ static const char kill_input[] =
 static const char clear_input[] =
         SCHEMA "\"key\":{\"type\":\"string\",\"description\":\"The context's key; without one every context is forgotten.\"}}}";
 
+static const uint16_t pages[] = { FIELD_LIMIT, FIELD_CURSOR, 0 };
 static const uint16_t create_leaves[] = { FIELD_MANIFEST_NAME, FIELD_KEY, 0 };
 static const uint16_t exec_leaves[] = { FIELD_TTY, FIELD_ROWS, FIELD_COLUMNS, FIELD_STDIN_OPEN, FIELD_LOSSLESS, FIELD_WAIT_PORTS, FIELD_WAIT_PORTS_MS, FIELD_CLIENT, FIELD_KEY, 0 };
 static const uint16_t attach_leaves[] = { FIELD_LOSSLESS, FIELD_STDOUT_OFFSET, FIELD_STDERR_OFFSET, FIELD_KEEP_BYTES, 0 };
@@ -63,7 +64,7 @@ static const struct tool tools[] = {
         { "kill_process", "Kill process", kill_help, MASTRA | TOOL_DESTRUCTIVE | TOOL_IDEMPOTENT, 0, NULL, kill_input, tool_kill_process },
         { "sandbox_create", "Create a sandbox", "Creates an isolated sandbox to run commands in. Pass its id as sandbox_id to the other tools.", TOOL_MANAGE, OP_CREATE,
           create_leaves, NULL, tool_plain },
-        { "sandbox_list", "List sandboxes", "Lists your sandboxes, oldest first.", TOOL_OWNED | TOOL_READ_ONLY | TOOL_IDEMPOTENT, OP_LIST, NULL, NULL, tool_plain },
+        { "sandbox_list", "List sandboxes", "Lists your sandboxes, oldest first.", TOOL_OWNED | TOOL_READ_ONLY | TOOL_IDEMPOTENT, OP_LIST, pages, NULL, tool_plain },
         { "sandbox_get", "Get a sandbox", "Tells how a sandbox stands: its state, and the time it has left.", TOOL_SANDBOX | TOOL_READ_ONLY | TOOL_IDEMPOTENT, OP_GET, NULL,
           NULL, tool_plain },
         { "sandbox_stop", "Stop a sandbox", "Stops and destroys a sandbox, with every process and everything that was only in it.",
@@ -80,7 +81,7 @@ static const struct tool tools[] = {
         { "exec_kill", "Kill a command", "Kills a command's whole process tree; says whether it still ran.", TOOL_SANDBOX | TOOL_DESTRUCTIVE | TOOL_IDEMPOTENT, OP_EXEC_KILL,
           NULL, NULL, tool_plain },
         { "list_denials", "What the network refused", "Tells what the sandbox's commands asked of the network and were refused, which rule is missing, and how to ask for it.",
-          TOOL_SANDBOX | TOOL_READ_ONLY | TOOL_IDEMPOTENT, OP_DENIALS, NULL, NULL, tool_plain },
+          TOOL_SANDBOX | TOOL_READ_ONLY | TOOL_IDEMPOTENT, OP_DENIALS, pages, NULL, tool_plain },
         { "read_file", "Read a file", "Reads a regular file, or a part of it.", TOOL_SANDBOX | TOOL_READ_ONLY | TOOL_IDEMPOTENT, OP_FILE_READ, NULL, NULL, tool_read_file },
         { "write_files", "Write files", "Writes files, each whole or not at all; none is put in place before all were received.",
           TOOL_SANDBOX | TOOL_DESTRUCTIVE | TOOL_IDEMPOTENT, OP_FILE_WRITE, key_leaves, NULL, tool_write_files },

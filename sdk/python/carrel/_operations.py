@@ -19,7 +19,7 @@ OPERATIONS: Dict[str, Operation] = {
     ),
     "list": Operation(
         "GET", "/v1/sandboxes",
-        query=(),
+        query=('limit', 'cursor'),
         body=(),
         has_key=False, is_raw=False,
     ),
@@ -97,7 +97,7 @@ OPERATIONS: Dict[str, Operation] = {
     ),
     "exec.list": Operation(
         "GET", "/v1/sandboxes/{id}/execs",
-        query=(),
+        query=('limit', 'cursor'),
         body=(),
         has_key=False, is_raw=False,
     ),
@@ -181,7 +181,7 @@ OPERATIONS: Dict[str, Operation] = {
     ),
     "token.list": Operation(
         "GET", "/v1/tokens",
-        query=(),
+        query=('limit', 'cursor'),
         body=(),
         has_key=False, is_raw=False,
     ),
@@ -205,7 +205,7 @@ OPERATIONS: Dict[str, Operation] = {
     ),
     "denials": Operation(
         "GET", "/v1/sandboxes/{id}/denials",
-        query=(),
+        query=('limit', 'cursor'),
         body=(),
         has_key=False, is_raw=False,
     ),
@@ -417,9 +417,9 @@ class ExecInfo(Answer):
     stderr_offset: Optional[int] = None
     """Give standard error from this byte on; in an answer, the oldest byte that is kept."""
     denied: List[Denial] = field(default_factory=list)
-    """What it asked of the network and was refused, where there was any: host, port, reason, message (with what to do), count; the first eight."""
+    """What it asked of the network and was refused, where there was any: host, port, reason, message (with what to do), count; the first 16 different things."""
     denied_more: Optional[int] = None
-    """How many more things were refused than are listed."""
+    """How many more requests were refused than those that are listed, with their counts."""
     port: Optional[int] = None
     """TCP port inside, 1 to 65535."""
     _lists = {"denied": Denial}

@@ -106,6 +106,18 @@ export interface Exec {
         port?: number;
 }
 
+/** One part of a list. With next_cursor there is more: give it as cursor. */
+export interface Page<T> {
+        items: T[];
+        next_cursor?: string;
+}
+
+export interface PageOptions {
+        /** The most entries, 1 to 1000. Default: all of them. */
+        limit?: number;
+        cursor?: string;
+}
+
 /** What a running exec says, in order; `end` is the last. With wait_ports, `port` or `port-timeout` comes once. */
 export type ExecEvent =
         | { event: 'started'; exec: number; pid?: number }
@@ -210,6 +222,23 @@ export class CarrelClient {
 
         async list(): Promise<SandboxEntry[]> {
                 return (await this.transport.json({ method: 'GET', path: '/v1/sandboxes' })).items ?? [];
+        }
+
+        /** The same in parts, for long lists: of sandboxes, of one sandbox's execs and denials, of tokens. */
+        listPage(options: PageOptions = {}): Promise<Page<SandboxEntry>> {
+                return this.transport.json({ method: 'GET', path: '/v1/sandboxes', query: { ...options } });
+        }
+
+        execsPage(id: string, options: PageOptions = {}): Promise<Page<Exec>> {
+                return this.transport.json({ method: 'GET', path: `${sandbox(id)}/execs`, query: { ...options } });
+        }
+
+        denialsPage(id: string, options: PageOptions = {}): Promise<Page<Denial>> {
+                return this.transport.json({ method: 'GET', path: `${sandbox(id)}/denials`, query: { ...options } });
+        }
+
+        tokensPage(options: PageOptions = {}): Promise<Page<{ id: string; owner?: string; scope?: string; created_at_ms?: number }>> {
+                return this.transport.json({ method: 'GET', path: '/v1/tokens', query: { ...options } });
         }
 
         /** Stops and destroys it; says whether it existed. */
