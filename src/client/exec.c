@@ -38,7 +38,7 @@ struct carrel_exec {
         uint64_t next[2];
         struct client_ports ports;
         size_t out_start, out_end;
-        char name[NAME_ROOM];
+        char name[NAME_ROOM], cwd[NAME_ROOM];          /* the beginnings, for messages; cwd "": that of the sandbox */
         unsigned char in[IN_ROOM], out[OUT_ROOM];
 };
 
@@ -173,6 +173,7 @@ carrel_exec(struct carrel *c, const char *id, const struct carrel_command *comma
                 carrel_exec_free(x);
                 return answer_fail(e, &inner);
         }
+        (void)strncat(x->cwd, command->cwd ? command->cwd : "", NAME_ROOM - 1);
         *ret = x;
         return 0;
 }
@@ -364,7 +365,8 @@ did_not_start(const struct carrel_exec *x, const struct wire_exec_failed *failed
                 e->sys = failed->sys;
                 return -1;
         case WIRE_STAGE_DIRECTORY:
-                (void)fail_sys(e, ERROR_INVALID_ARGUMENT, failed->sys, "entering the working directory inside");
+                (void)fail_sys(e, ERROR_INVALID_ARGUMENT, failed->sys, "the working directory%s%s cannot be entered inside", x->cwd[0] != '\0' ? " " : "", x->cwd);
+                (void)memcpy(e->path, "cwd", sizeof "cwd");
                 error_hint(e, "The call's directory (--cwd), or else the manifest's config.cwd, must exist inside; a mount brings it in.");
                 return -1;
         case WIRE_STAGE_TERMINAL:

@@ -302,7 +302,7 @@ exec_view_answer(struct exchange *x, int status, struct exec_view *v, int is_bas
 }
 
 int
-exec_failed_read(struct error *e, const struct wire_exec_failed *failed)
+exec_failed_read(struct error *e, const struct wire_exec_failed *failed, const char *cwd)
 {
         switch (failed->stage) {
         case WIRE_STAGE_LOOKUP:
@@ -310,7 +310,7 @@ exec_failed_read(struct error *e, const struct wire_exec_failed *failed)
                         return fail_at(e, ERROR_COMMAND_NOT_FOUND, "argv/0", "lookup", "there is no such command inside the sandbox");
                 return fail_sys(e, ERROR_COMMAND_NOT_EXECUTABLE, failed->sys, "the command cannot be executed");
         case WIRE_STAGE_DIRECTORY:
-                (void)fail_sys(e, ERROR_INVALID_ARGUMENT, failed->sys, "the command's working directory (cwd) cannot be entered");
+                (void)fail_sys(e, ERROR_INVALID_ARGUMENT, failed->sys, "the command's working directory (cwd)%s%.200s cannot be entered", cwd && *cwd ? " " : "", cwd ? cwd : "");
                 (void)memcpy(e->path, "cwd", sizeof "cwd");
                 return -1;
         case WIRE_STAGE_TERMINAL:

@@ -32,7 +32,7 @@ enum mode {
         MODE_RAW_NOW,          /* bytes of one stream, what is there now */
 };
 
-enum { QUIET_MS = 15 * 1000, ID_ROOM = 65 };
+enum { QUIET_MS = 15 * 1000, ID_ROOM = 65, CWD_ROOM = 201 /* its beginning, for a message */ };
 
 struct session {
         struct keeper_call call;       /* first */
@@ -46,7 +46,7 @@ struct session {
         char tails[2][4];              /* MODE_EVENTS: the beginning of a character whose end has not come */
         size_t tail_lens[2];
         uint64_t tail_ends[2];
-        char id[ID_ROOM];
+        char id[ID_ROOM], cwd[CWD_ROOM];
         struct exec_view view;
 };
 
@@ -222,7 +222,7 @@ on_failed(struct follow *f, const struct wire_exec_failed *failed)
         struct session *s = of_follow(f);
         struct error e;
 
-        (void)exec_failed_read(&e, failed);
+        (void)exec_failed_read(&e, failed, s->cwd);
         fail_session(s, &e);
 }
 
@@ -512,6 +512,7 @@ rest_exec(struct exchange *x, const struct route *r)
         }
         call = (struct record){ w.bytes, w.len };
         (void)snprintf(s->id, sizeof s->id, "%s", record_get_text(&call, FIELD_ID, ""));
+        (void)snprintf(s->cwd, sizeof s->cwd, "%.*s", CWD_ROOM - 1, record_get_text(&call, FIELD_CWD, ""));
         s->stays = record_get_bool(&call, FIELD_BACKGROUND, 0);
         s->mode = exchange_accepts(x, "text/event-stream") ? MODE_EVENTS : s->stays && !record_get_bool(&call, FIELD_WAIT_PORTS, 0) ? MODE_STARTED : MODE_WHOLE;
         if (record_get_bool(&call, FIELD_WAIT_PORTS, 0))

@@ -166,7 +166,7 @@ request_on_refused(struct mcp_call *c, const struct error *e)
 }
 
 void
-request_exec_error(struct error *e, const struct wire_exec_failed *f)
+request_exec_error(struct error *e, const struct wire_exec_failed *f, const struct mcp_request *r)
 {
         static const struct { uint32_t stage; int sys; enum error_code code; const char *text; } rows[] = {
                 { WIRE_STAGE_DIRECTORY, 0, ERROR_INVALID_ARGUMENT, "the command's working directory cannot be entered" },
@@ -175,8 +175,13 @@ request_exec_error(struct error *e, const struct wire_exec_failed *f)
                 { WIRE_STAGE_LOOKUP, 0, ERROR_COMMAND_NOT_EXECUTABLE, "the command cannot be executed" },
                 { WIRE_STAGE_SPAWN, 0, ERROR_COMMAND_NOT_EXECUTABLE, "the command cannot be executed" },
         };
+        const struct node *cwd = r && r->arguments ? node_find(r->arguments, "cwd") : NULL;
         int sys = f->sys < 0 ? -f->sys : f->sys;
 
+        if (f->stage == WIRE_STAGE_DIRECTORY && cwd && cwd->kind == NODE_STRING) {
+                (void)fail_sys(e, ERROR_INVALID_ARGUMENT, sys, "the command's working directory (cwd) %.200s cannot be entered", cwd->text);
+                return;
+        }
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
                 if (rows[i].stage != f->stage || (rows[i].sys != 0 && rows[i].sys != sys))
                         continue;
@@ -191,7 +196,7 @@ request_on_failed(struct mcp_call *c, const struct wire_exec_failed *f)
 {
         struct error e;
 
-        request_exec_error(&e, f);
+        request_exec_error(&e, f, request_of(c));
         request_fail(request_of(c), &e);
 }
 

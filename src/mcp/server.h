@@ -181,7 +181,7 @@ bool request_has_caught_up(const struct mcp_request *r);
 struct mcp_request *request_of(struct mcp_call *c);
 
 /* What stopped a command from starting, as an error. */
-void request_exec_error(struct error *e, const struct wire_exec_failed *f);
+void request_exec_error(struct error *e, const struct wire_exec_failed *f, const struct mcp_request *r /* NULL: it has gone */);
 
 /* Tells the client of new output, where it asked and can take it. */
 void request_progress(struct mcp_request *r, int stream, const char *bytes, size_t len);
