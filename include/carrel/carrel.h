@@ -84,6 +84,9 @@ struct carrel_config {
         const char *metadata;                  /* JSON, at most 64 KiB, given back as it came; or NULL */
         const char *key;                       /* idempotency key, 1 to 63 bytes: the same call again has one effect; or NULL */
         int is_started_now;                    /* else at its first use */
+        /* Values laid over the manifest before it is judged: "limits/memory_mb=2048", "metadata/carrel/limits/disk_mb=4096", ".../pids=500" (not above what the manifest
+           says), "network/egress=HOST", "mounts=DIR:PATH[:ro]" (one more each) */
+        const char *const *overrides;  size_t override_count;
 };
 
 struct carrel_warning { const char *code, *path, *message; unsigned line, column; };

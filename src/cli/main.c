@@ -21,6 +21,14 @@
         "  -w DIR          the workspace; without it, the directory of FILE, else this one\n" \
         "  --host FILE     host file (default: /etc/carrel/host.yaml and ~/.config/carrel/host.yaml)\n"
 
+#define VALUE_USAGE " [--memory SIZE] [--disk SIZE] [--pids N] [--allow HOST] [-v DIR:PATH[:ro]]"
+#define VALUE_OPTIONS \
+        "  --memory SIZE   limits.memory_mb for this sandbox: 512m, 2g; at most what the manifest says\n" \
+        "  --disk SIZE     metadata.carrel.limits.disk_mb for this sandbox, likewise\n" \
+        "  --pids N        metadata.carrel.limits.pids for this sandbox, likewise\n" \
+        "  --allow HOST    one more entry of network.egress (any number of times)\n" \
+        "  -v DIR:PATH[:ro]  one more mount: a directory of the host that its mount_roots permit, or ./DIR of the workspace (any number of times)\n"
+
 #define ASK_USAGE " [--state DIR] [--json]"
 #define STATE_OPTION \
         "  --state DIR     the daemon's state directory; without it CARREL_STATE, or that of this user\n"
@@ -35,17 +43,18 @@ static const struct command commands[] = {
           "  --print         print the file, and write none\n",
           "carrel init --print", cmd_init },
         { "run", "Run one command in a sandbox of its own, as the manifest says.",
-          "[-f FILE] [-w DIR] [--host FILE] [-e NAME=VALUE] [-t] [--timeout T] [--json] [--raw] [--] COMMAND [ARGUMENTS]",
+          "[-f FILE] [-w DIR] [--host FILE] [-e NAME=VALUE] [-t] [--timeout T]" VALUE_USAGE " [--json] [--raw] [--] COMMAND [ARGUMENTS]",
           FIND_OPTIONS
           "  -e NAME=VALUE   one more variable for the command (any number of times)\n"
           "  -t              a terminal inside, shown on this one; it has no time limit unless one was written\n"
           "  --timeout T     time limit: 1500ms, 30s, 5m, 2h (default: limits.timeout_ms of the manifest, else 10m); at most limits.timeout_ms\n"
+          VALUE_OPTIONS
           "  --json          one JSON object with output, ending and warnings\n"
           "  --raw           control bytes go to a terminal as they are (otherwise they are shown as ^X)\n",
           "carrel run -w examples/data-report/workspace -- python3 agent.py", cmd_run },
         { "plan", "Show what `run` would do: what a command sees, writes, reaches and may use up; with --steps each step.",
-          "[-f FILE] [-w DIR] [--host FILE] [--steps] [--json]",
-          FIND_OPTIONS
+          "[-f FILE] [-w DIR] [--host FILE]" VALUE_USAGE " [--steps] [--json]",
+          FIND_OPTIONS VALUE_OPTIONS
           "  --steps         every step as well, with undo and reason\n"
           "  --json          the steps as JSON\n",
           "carrel plan -w examples/data-report/workspace", cmd_plan },
@@ -127,7 +136,7 @@ static const struct command commands[] = {
           "  --scope S       all, or read: get and list only\n" ASK_OPTIONS,
           "carrel key ls", cmd_key },
         { "create", "Declare a sandbox of the daemon; it is made at its first use.",
-          "[-f FILE] [-w DIR] [--name NAME] [--timeout T] [--runtime R] [-p PORT] [-e NAME=VALUE] [--start] [--claim] [--delete-after T] [--metadata JSON] [--key K] [-q]" ASK_USAGE,
+          "[-f FILE] [-w DIR] [--name NAME] [--timeout T] [--runtime R] [-p PORT] [-e NAME=VALUE]" VALUE_USAGE " [--start] [--claim] [--delete-after T] [--metadata JSON] [--key K] [-q]" ASK_USAGE,
           "  -f FILE          the manifest; without it, the SANDBOX.md or WORKSPACE.md of the workspace, else the standard one\n"
           "  -w DIR           the workspace; without it, the directory of FILE, or this one if it holds a manifest\n"
           "  --name NAME      a name for it; never stands for two\n"
@@ -136,6 +145,7 @@ static const struct command commands[] = {
           "  --runtime R      a template: python3, node24; `carrel info` lists them\n"
           "  -p PORT          a port that may be reached with `carrel url` (any number of times)\n"
           "  -e NAME=VALUE    a variable for its commands (any number of times)\n"
+          VALUE_OPTIONS
           "  --start          make it now\n"
           "  --claim          take a ready one from the pool\n"
           "  --metadata JSON  data of your own, given back as it came\n"

@@ -28,7 +28,7 @@ enum { FIRST_LEN = 1 << 20 };
 
 /* -- options -------------------------------------------------------------------------------------------------- */
 
-enum word_kind { WORD_TEXT, WORD_FLAG, WORD_LIST };
+enum word_kind { WORD_TEXT, WORD_FLAG, WORD_LIST, WORD_OVERRIDE };
 
 struct word_row {
         const char *name, *other;      /* "--file", "-f" */
@@ -42,6 +42,11 @@ static const struct word_row words[] = {
         { "--host", NULL, offsetof(struct prepare_options, host_file), WORD_TEXT },
         { "--env", "-e", 0, WORD_LIST },
         { "--timeout", NULL, offsetof(struct prepare_options, timeout), WORD_TEXT },
+        { "--memory", NULL, 0, WORD_OVERRIDE },
+        { "--disk", NULL, 0, WORD_OVERRIDE },
+        { "--pids", NULL, 0, WORD_OVERRIDE },
+        { "--allow", NULL, 0, WORD_OVERRIDE },
+        { "-v", NULL, 0, WORD_OVERRIDE },
         { "--tty", "-t", offsetof(struct prepare_options, wants_terminal), WORD_FLAG },
         { "--json", NULL, offsetof(struct prepare_options, is_json), WORD_FLAG },
         { "--raw", NULL, offsetof(struct prepare_options, is_raw), WORD_FLAG },
@@ -105,6 +110,8 @@ read_option(char **argv, int argc, int *at, struct prepare_options *o, struct er
                 value = argv[(*at)++];
         if (!value)
                 return fail(e, ERROR_INVALID_ARGUMENT, "%.64s needs a value", arg);
+        if (row->kind == WORD_OVERRIDE)
+                return override_add(&o->overrides, argv[0], row->name, value, e);
         if (row->kind == WORD_LIST)
                 return add_extra(o, argv[0], value, e);
         *(const char **)((char *)o + row->offset) = value;
@@ -206,7 +213,7 @@ judge(const struct prepare_options *o, struct run_way *w, int workspace, int64_t
 {
         struct host_ability real = prepare_planned_ability(&w->host.facts, false);
         struct ref_places places = { .workspace = workspace, .reads = &w->reads };
-        struct verdict_host host = { .now_s = now_s };
+        struct verdict_host host = { .now_s = now_s, .overrides = o->overrides.items, .override_count = o->overrides.count };
         struct host_file file;
 
         if (host_file_load(&w->p.arena, o->host_file, &real, HOST_FILE_BOUND, &w->reads, &file, e) < 0) {
@@ -217,8 +224,11 @@ judge(const struct prepare_options *o, struct run_way *w, int workspace, int64_t
         places.host = file.tree;
         host.rules = file.rules;
         host.reader = ref_places_reader(&places);
-        if (verdict_reach(&w->p.arena, &w->manifest, VERDICT_AUTHORISE, &host, &w->verdict, &w->p.findings, e) < 0)
+        if (verdict_reach(&w->p.arena, &w->manifest, VERDICT_AUTHORISE, &host, &w->verdict, &w->p.findings, e) < 0) {
+                if (override_explain(&o->overrides, e->path, e->line, e->message, sizeof e->message))
+                        w->file_name = NULL;
                 return -1;
+        }
         if (w->verdict.written.form == MANIFEST_NONE)
                 return fail(e, ERROR_NOT_CONFIGURED, "%s declares no sandbox, so no command may run", w->manifest.name);
         return 0;

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "cli/override.h"
 #include "prepare/prepare.h"
 #include "prepare/verdict.h"
 #include "sandbox/time_allowed.h"
@@ -20,6 +21,7 @@ enum { PREPARE_EXTRA_MAX = 256 };
 struct prepare_options {
         const char *file, *workspace, *host_file, *timeout;
         const char *extra[PREPARE_EXTRA_MAX];  size_t extra_count;     /* -e NAME=value */
+        struct override_set overrides;                                 /* --memory and its like */
         uint64_t timeout_ms;                                           /* 0: none was given */
         bool wants_terminal, is_json, is_raw;
         char **command;  int command_count;                            /* what follows the options */

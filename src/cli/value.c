@@ -34,6 +34,8 @@ static const struct kind {
         [VALUE_TOOL_NAMES] = { "set of names", "mastra or plain", "plain", { 0, 0 }, { "mastra", "plain" } },
         [VALUE_INSTRUCTIONS] = { "way to get instructions", "resolve or placeholder", "resolve", { 0, 0 }, { "resolve", "placeholder" } },
         [VALUE_SCOPE] = { "scope", "all, or read: get and list only", "read", { 0, 0 }, { "all", "read" } },
+        [VALUE_SIZE] = { "size", "a number and its unit, as 512m or 2g; without one, MiB", "2g", { 1, 1u << 30 }, { NULL } },
+        [VALUE_TASKS] = { "number of processes", "a number from 1 to 4194304", "500", { 1, 4194304 }, { NULL } },
         [VALUE_KEY_ACTION] = { "thing to do with tokens", "new, ls, or rm and the id of a token", "ls", { 0, 0 }, { "new", "ls", "rm" } },
 };
 
@@ -88,6 +90,24 @@ value_duration_read(struct value_place at, const char *text, uint64_t *ret_ms, s
                         return 0;
                 }
         return value_wrong(VALUE_DURATION, at, text, e);
+}
+
+int
+value_size_read(struct value_place at, const char *text, uint64_t *ret_mib, struct error *e)
+{
+        static const struct { const char *unit; uint64_t mib; } units[] = { { "", 1 }, { "m", 1 }, { "M", 1 }, { "g", 1024 }, { "G", 1024 } };
+        const struct number *bounds = &kinds[VALUE_SIZE].number;
+        char *end;
+        uint64_t number;
+
+        errno = 0;
+        number = strtoull(text, &end, 10);
+        for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+                if (text[0] >= '0' && text[0] <= '9' && errno == 0 && strcmp(end, units[i].unit) == 0 && number >= bounds->min && number <= bounds->max / units[i].mib) {
+                        *ret_mib = number * units[i].mib;
+                        return 0;
+                }
+        return value_wrong(VALUE_SIZE, at, text, e);
 }
 
 int

@@ -10,7 +10,7 @@
 
 enum value_kind {
         VALUE_DURATION, VALUE_PORT, VALUE_EXEC, VALUE_OFFSET, VALUE_SIGNAL, VALUE_POOL, VALUE_MODE, VALUE_VARIABLE, VALUE_STAGE, VALUE_TOOL_NAMES,
-        VALUE_INSTRUCTIONS, VALUE_SCOPE, VALUE_KEY_ACTION, VALUE_COUNT
+        VALUE_INSTRUCTIONS, VALUE_SCOPE, VALUE_KEY_ACTION, VALUE_SIZE, VALUE_TASKS, VALUE_COUNT
 };
 
 /* Where a value stands: `carrel COMMAND OPTION value`; `option` NULL: it is a word of its own. Both are borrowed. */
@@ -21,6 +21,9 @@ int value_wrong(enum value_kind kind, struct value_place at, const char *text, s
 
 /* Milliseconds in "1500ms", "30s", "5m", "2h" or "30" (seconds). `text` NULL: nothing is written. */
 int value_duration_read(struct value_place at, const char *text, uint64_t *ret_ms, struct error *e);
+
+/* MiB in "512m", "2g" or "512" (MiB). */
+int value_size_read(struct value_place at, const char *text, uint64_t *ret_mib, struct error *e);
 
 /* A number within the bounds of its kind. `text` NULL: nothing is written. */
 int value_number_read(enum value_kind kind, struct value_place at, const char *text, uint64_t *ret, struct error *e);

@@ -15,12 +15,16 @@
 #include "api/operation.h"
 #include "base/findings.h"
 #include "base/scoped.h"
+#include "manifest/override.h"
 #include "ref/file.h"
 #include "ref/places.h"
 #include "ref/resolve.h"
 #include "text/tree_pack.h"
 
 enum { NAME_MAX_BYTES = 255 };
+
+/* What the daemon takes where there is no manifest: said here where something is laid over it. */
+static const char standard[] = "{\"provider\": \"local\", \"config\": {}}";
 
 static int
 no_memory(struct error *e)
@@ -123,7 +127,7 @@ tree_of(struct arena *arena, const struct manifest *written, const struct manife
         struct node *block, *sandbox, *runner;
 
         if (written->form == MANIFEST_INLINE || written->form == MANIFEST_BARE)
-                return copy_node(arena, written->root, NULL);
+                return copy_node(arena, found->root, NULL);
         if (!found->runner)
                 return copy_node(arena, found->root, NULL);
         block = copy_node(arena, found->block, "inline");
@@ -148,7 +152,7 @@ resolve(struct arena *arena, const struct manifest *written, const char *workspa
 }
 
 static int
-read_tree(struct arena *arena, const struct ref_manifest_file *file, const char *workspace, struct ref_reads *reads, const struct node **ret, struct error *e)
+read_tree(struct arena *arena, const struct carrel_config *config, const struct ref_manifest_file *file, const char *workspace, struct ref_reads *reads, const struct node **ret, struct error *e)
 {
         struct manifest written, found;
         struct findings findings;
@@ -160,6 +164,8 @@ read_tree(struct arena *arena, const struct ref_manifest_file *file, const char 
                 return fail(e, ERROR_NOT_CONFIGURED, "%.200s declares no sandbox", file->name);
         found = written;
         if ((written.form == MANIFEST_REF || written.form == MANIFEST_FILE) && resolve(arena, &written, workspace, reads, &found, &findings, e) < 0)
+                return -1;
+        if (manifest_override(arena, &found, config->overrides, config->override_count, e) < 0)
                 return -1;
         *ret = tree_of(arena, &written, &found);
         return *ret ? 0 : no_memory(e);
@@ -193,10 +199,14 @@ client_manifest_read(struct arena *arena, const struct carrel_config *config, st
                 return -1;
         if (found == 0)
                 found = find_file(arena, config, ret->workspace, &ret->reads, &file, e);
+        if (found == 0 && config->override_count > 0) {
+                take_text(standard, &file);
+                found = 1;
+        }
         if (found <= 0)
                 return found;
         ret->name = name_of(arena, config, &file, ret->workspace);
-        return read_tree(arena, &file, ret->workspace, &ret->reads, &ret->tree, e);
+        return read_tree(arena, config, &file, ret->workspace, &ret->reads, &ret->tree, e);
 }
 
 int

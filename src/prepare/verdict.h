@@ -25,6 +25,7 @@ struct verdict_host {
         struct host_rules *rules;       /* an inventory may be added to them */
         struct ref_reader reader;
         int64_t now_s;                  /* seconds since 1970 */
+        const char *const *overrides;  size_t override_count;  /* of one run: manifest/override.h */
 };
 
 struct verdict {

@@ -144,11 +144,33 @@ def timeouts():
         done = ws.run(["sleep", "1000"], "--timeout", "250ms")
         check("... and that of the command line", done.returncode == 124 and b"after 250 ms (--timeout" in done.stderr, done)
         def last_resort(*options):
-            plan = subprocess.run([CARREL, "plan", "-w", ws.path, *options], stdout=subprocess.PIPE, timeout=ALWAYS, check=True).stdout.decode()
+            plan = subprocess.run([CARREL, "plan", "--steps", "-w", ws.path, *options], stdout=subprocess.PIPE, timeout=ALWAYS, check=True).stdout.decode()
             return re.search(r"^.*\bspawn\b.*$", plan, re.M).group(0)
         check("a silent manifest: 10 minutes, more with --timeout, no limit at a terminal", ws.run(["true"], "--timeout", "2h").returncode == 0 and
               len({last_resort(), last_resort("--timeout", "10m")}) == 1 and len({last_resort(), last_resort("-t"), last_resort("--timeout", "2h")}) == 3,
               last_resort(), last_resort("-t"), last_resort("--timeout", "2h"))
+
+
+def overrides():
+    """Values of one run: judged as those of the manifest, and a refusal names the option."""
+    with Workspace(limits="memory_mb: 300") as ws:
+        os.makedirs(os.path.join(ws.path, "sub"))
+        ws.write("sub/file", "in")
+        done = ws.run(["sh", "-c", "df -m /tmp | tail -1; cat /data/file; touch /data/x; grep -c processes /proc/self/limits; grep processes /proc/self/limits"],
+                      "--disk", "100m", "--pids", "50", "-v", "./sub:/data:ro")
+        words = done.stdout.split()
+        check("--disk, --pids and -v hold for one run", words[1] == b"100" and b"in1" in done.stdout and b" 5" in done.stdout.splitlines()[-1] and b"Read-only" in done.stderr, done)
+        plan = json.loads(subprocess.run([CARREL, "plan", "-w", ws.path, "--json", "--allow", "one.example", "--memory", "64m"], stdout=subprocess.PIPE, timeout=ALWAYS, check=True).stdout)
+        check("--allow and --memory are in the plan", any("wall" in s["step"] for s in plan["steps"]) and (os.geteuid() != 0 or any(s.get("text") == "67108864" for s in plan["steps"])), plan)
+        for words, code, said in ((["--memory", "1g"], 126, b"--memory: 1024 is above the 300 that the manifest permits"), (["--allow", "https://x.y"], 126, b"--allow: "),
+                                  (["-v", "/srv:/srv"], 126, b"-v: \"/srv\" is below none of the host's mount_roots"), (["-v", "./..:/x"], 126, b"-v: "),
+                                  (["-v", "cache:/x"], 125, b"-v: "), (["-v", "./sub:/proc"], 126, b"-v: "), (["--disk", "0"], 125, b"--disk: "),
+                                  (["--memory", "12q"], 125, b"--memory 2g")):
+            done = ws.run(["true"], *words)
+            check("%s is refused, and named" % " ".join(words), done.returncode == code and said in done.stderr and b"SANDBOX.md:" not in done.stderr, done)
+        ws.write("host.yaml", "providers: {local: {isolated: true, mounts: true}}\nlimits_max: {pids: 40}\n")
+        done = ws.run(["true"], "--pids", "41", "--host", os.path.join(ws.path, "host.yaml"))
+        check("what the host's rules forbid, an option does not get", done.returncode == 126 and b"--pids: pids is 41, and this host permits at most 40" in done.stderr, done)
 
 
 # -- bytes -----------------------------------------------------------------------------------------------------
@@ -571,5 +593,5 @@ if __name__ == "__main__":
     own_place()
     aip_refusals()      # it looks at what is left; and the CPU time of the next is measured
     aip_limits()
-    side_by_side(endings, timeouts, output, stdin, terminal, signals, aip_environment, aip_egress, aip_mounts, aip_pure)
+    side_by_side(endings, timeouts, overrides, output, stdin, terminal, signals, aip_environment, aip_egress, aip_mounts, aip_pure)
     end()

@@ -229,6 +229,25 @@ def mistakes(sh):
         check("carrel %s without a home, as somebody else, says what is missing" % words[0], done.returncode == 125 and sentence in done.stderr and b"daemon_unreachable" in done.stderr, said(done))
 
 
+def overrides(sh):
+    box = sh.create("--disk", "100m", "--pids", "50")
+    done = sh("exec", box, "--", "sh", "-c", "df -m /tmp | tail -1")
+    check("create --disk: without a manifest the standard one has it", done.stdout.split()[1] == b"100", said(done))
+    sh("stop", box)
+    with Workspace("---\nschema: sandbox/v1\nprovider: local\nconfig: {}\nlimits: {memory_mb: 300}\nmounts:\n  - {source: workspace, at: /workspace}\n---\n") as ws:
+        os.chmod(ws.folder, 0o755)
+        os.makedirs(os.path.join(ws.path, "sub"))
+        ws.write("sub/file", "in")
+        box = sh.create("-w", ws.path, "-v", "./sub:/data:ro", "--memory", "200m")
+        check("create -v: a mount more", sh("exec", box, "--", "cat", "/data/file").stdout == b"in")
+        done = sh("info", box, "--instructions")
+        check("create --memory: less than the manifest says", b"200 MiB" in done.stdout, said(done))
+        sh("stop", box)
+        for words, code, text in ((["--memory", "1g"], 126, b"--memory: 1024 is above the 300"), (["--allow", "https://x.y"], 126, b"--allow: "), (["-v", "/srv:/srv"], 126, b"-v: ")):
+            done = sh("create", "-w", ws.path, *words)
+            check("create %s is refused, and named" % " ".join(words), done.returncode == code and text in done.stderr, said(done))
+
+
 def manifests(sh):
     head = "schema: sandbox/v1\nprovider: local\nconfig: {}\n"
     with Workspace("---\n" + head + "limits: {timeout_ms: 5000}\nmounts:\n  - {source: workspace, at: /workspace, mode: read-write}\n---\n") as ws:
@@ -497,6 +516,7 @@ def main():
         sh = Shell(daemon)
         each_command(sh)
         mistakes(sh)
+        overrides(sh)
         manifests(sh)
         box = sh.create("--name", "two")
         for part in (events, control_bytes, every_byte, readers, closed_streams, signals, terminal, much, keeper_dies):
