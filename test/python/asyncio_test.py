@@ -6,7 +6,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import PATIENCE, end, need_programs
+from box_rig import PATIENCE, ROOT, end, need_programs
 from daemon_rig import Daemon
 from python_rig import equal, row
 
@@ -45,8 +45,10 @@ async def whole(c):
         async with p.attach(stdout_offset=2) as stream:
             equal([piece.data async for piece in stream], [b"ped"])
         equal([x.id for x in await c.list()], [s.id])
-        equal((await s.pause()).status, "paused")
-        equal((await s.resume()).status, "running")
+        try:
+            equal(((await s.pause()).status, (await s.resume()).status), ("paused", "running"))
+        except errors.CapabilityUnavailableError:
+            assert not ROOT                                # it takes a control group that freezes
         equal((await c.get("async")).id, s.id)
         token = await c.tokens.create(scope="read")
         equal(await c.tokens.revoke(token.id), True)
