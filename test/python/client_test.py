@@ -90,7 +90,7 @@ def runs(d, c):
         failed = raised(CommandFailedError, s.run, "echo why >&2; exit 3", check=True)
         equal((failed.result.exit_status, failed.exit_status, "why" in str(failed)), (3, 3, True))
         done = s.run("sleep 60", timeout=0.1)
-        equal((done.outcome, done.exit_status, "timeout" in done.hint), ("timed_out", 124, True))
+        equal((done.outcome, done.exit_status, done.ending, done.hint), ("timed_out", 124, "ran into its time limit of 0.1 s and was killed", "Give it more time with `timeout`."))
         equal((s.run("kill -9 $$").outcome, s.run("kill -9 $$").signal), ("signaled", 9))
         raised(FileNotFoundError, s.run, ["no-such-command"])
         raised(errors.CommandNotFoundError, s.stream, ["no-such-command"])
@@ -233,7 +233,11 @@ def ports(d, c):
             equal(answer.read(), b"served")
         assert where.browser_url and where.token in where.browser_url
         equal(s.urls()[8000].url, where.url)
+        equal(server.wait_port(60), 8000)
         server.kill()
+        late = raised(TimeoutError, s.start, ["sleep", "60"], wait_ports=True, wait_timeout=0.1)
+        assert "0.1 s" in str(late) and s.processes()[-1].state == "running", late
+        raised(TimeoutError, s.process(s.processes()[-1].exec).wait_port, 0.05)
         failed = raised(CommandFailedError, s.start, "echo no >&2; exit 4", wait_ports=True)
         equal((failed.result.exit_status, failed.result.stderr), (4, b"no\n"))
         raised(CarrelError, s.url, 8001)

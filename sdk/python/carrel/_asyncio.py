@@ -214,16 +214,17 @@ class AsyncSandbox(AsyncSandboxBase):
     async def start(self, command: Command, *, input: Optional[Data] = None, env: Optional[Mapping[str, str]] = None, cwd: Optional[Path] = None,
               timeout: Optional[float] = None, cpu: Optional[float] = None, stdin: bool = False, tty: bool = False, rows: Optional[int] = None,
               columns: Optional[int] = None, keep_bytes: Optional[int] = None, output_bytes: Optional[int] = None, wait_ports: bool = False,
-              kill_rest: Optional[bool] = None, task: Optional[str] = None, key: Optional[str] = None) -> "AsyncProcess":
+              wait_timeout: Optional[float] = None, kill_rest: Optional[bool] = None, task: Optional[str] = None, key: Optional[str] = None) -> "AsyncProcess":
         """Starts a command in the background: it outlives this program.
 
-        The sandbox keeps the newest `keep_bytes` of its output. With `wait_ports` the answer comes when a declared port listens; a command
-        that ends before that raises CommandFailedError.
+        The sandbox keeps the newest `keep_bytes` of its output. With `wait_ports` it returns when a declared port listens, as
+        Process.wait_port() does: a command that ends before that raises CommandFailedError, and after `wait_timeout` seconds TimeoutError
+        is raised, and the command goes on.
         """
         return AsyncProcess(await in_thread(self._sync.start,
             command, input=input, env=env, cwd=cwd, timeout=timeout, cpu=cpu, stdin=stdin, tty=tty, rows=rows,
             columns=columns, keep_bytes=keep_bytes, output_bytes=output_bytes, wait_ports=wait_ports,
-            kill_rest=kill_rest, task=task, key=key))
+            wait_timeout=wait_timeout, kill_rest=kill_rest, task=task, key=key))
 
     async def processes(self) -> List[ExecInfo]:
         """Its commands, running and ended, as far as they are kept."""
@@ -254,6 +255,13 @@ class AsyncProcess(AsyncProcessBase):
     async def wait(self, timeout: Optional[float] = None, *, keep_bytes: Optional[int] = KEEP_BYTES) -> Result:
         """Waits for its end; the result holds the output that is still kept. Raises TimeoutError after `timeout` seconds."""
         return await in_thread(self._sync.wait, timeout, keep_bytes=keep_bytes)
+
+    async def wait_port(self, timeout: Optional[float] = None) -> int:
+        """Waits until a declared port listens that did not when the command began, and gives it.
+
+        Raises CommandFailedError where the command ends before that, TimeoutError after `timeout` seconds.
+        """
+        return await in_thread(self._sync.wait_port, timeout)
 
     async def write(self, data: Data, *, end: bool = False) -> None:
         """Writes to its standard input, and waits until it took all; `end` closes it."""

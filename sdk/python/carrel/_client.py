@@ -299,11 +299,12 @@ class Sandbox:
     def start(self, command: Command, *, input: Optional[Data] = None, env: Optional[Mapping[str, str]] = None, cwd: Optional[Path] = None,
               timeout: Optional[float] = None, cpu: Optional[float] = None, stdin: bool = False, tty: bool = False, rows: Optional[int] = None,
               columns: Optional[int] = None, keep_bytes: Optional[int] = None, output_bytes: Optional[int] = None, wait_ports: bool = False,
-              kill_rest: Optional[bool] = None, task: Optional[str] = None, key: Optional[str] = None) -> "Process":
+              wait_timeout: Optional[float] = None, kill_rest: Optional[bool] = None, task: Optional[str] = None, key: Optional[str] = None) -> "Process":
         """Starts a command in the background: it outlives this program.
 
-        The sandbox keeps the newest `keep_bytes` of its output. With `wait_ports` the answer comes when a declared port listens; a command
-        that ends before that raises CommandFailedError.
+        The sandbox keeps the newest `keep_bytes` of its output. With `wait_ports` it returns when a declared port listens, as
+        Process.wait_port() does: a command that ends before that raises CommandFailedError, and after `wait_timeout` seconds TimeoutError
+        is raised, and the command goes on.
         """
         given = None if input is None else bytes_of(input)
         if given is not None and len(given) > INPUT_AT_ONCE:
@@ -312,10 +313,11 @@ class Sandbox:
         if stdin:
             request["stdin"] = True
         answer = self._transport.open("exec.start", {**request, **terminal(tty, rows, columns), "background": True, "keep_bytes": keep_bytes,
-                                                     "wait_ports": wait_ports or None}).read()
-        process = Process(self._transport, self.id, ExecInfo.read(json.loads(answer)).exec)
-        if wait_ports and process.info().state == "ended":
-            raise CommandFailedError(process.wait())
+                                                     "wait_ports": wait_ports or None, "wait_ports_ms": milliseconds(wait_timeout)}).read()
+        info = ExecInfo.read(json.loads(answer))
+        process = Process(self._transport, self.id, info.exec)
+        if wait_ports:
+            process._port_of(info, wait_timeout)
         return process
 
     def processes(self) -> List[ExecInfo]:
@@ -432,6 +434,14 @@ class Process:
         with self.attach(lossless=True) as stream:
             return stream.wait(timeout, keep_bytes=keep_bytes)
 
+    def wait_port(self, timeout: Optional[float] = None) -> int:
+        """Waits until a declared port listens that did not when the command began, and gives it.
+
+        Raises CommandFailedError where the command ends before that, TimeoutError after `timeout` seconds.
+        """
+        params = {"id": self._id, "exec": self._exec, "wait_ports": True, "wait_ports_ms": milliseconds(timeout)}
+        return self._port_of(ExecInfo.read(json.loads(self._transport.open("exec.get", params).read())), timeout)
+
     def write(self, data: Data, *, end: bool = False) -> None:
         """Writes to its standard input, and waits until it took all; `end` closes it."""
         left = memoryview(bytes_of(data))
@@ -455,6 +465,13 @@ class Process:
     def resize(self, rows: int, columns: int) -> None:
         """Gives its terminal another size."""
         self._transport.call("exec.resize", id=self._id, exec=self._exec, rows=rows, columns=columns)
+
+    def _port_of(self, info: ExecInfo, timeout: Optional[float]) -> int:
+        if info.port is not None:
+            return info.port
+        if info.state == "ended":
+            raise CommandFailedError(self.wait())
+        raise TimeoutError(f"no declared port listened in {timeout} s; command {self._exec} goes on")
 
     def _feed(self, data: bytes) -> None:
         """Writes input beside the reading of output. A command that ends without reading all of it is no mistake."""

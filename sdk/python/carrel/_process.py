@@ -57,6 +57,10 @@ class Result:
     duration_ms: int = 0
     cpu_ms: int = 0
     memory_peak_kb: int = 0
+    timeout_ms: Optional[int] = None
+    """The limit on its time, if there was one."""
+    timeout_by: Optional[str] = None
+    """Who set that limit: call, manifest or host."""
     denied: List[Denial] = field(default_factory=list)
     """What it asked of the network and was refused; the first eight."""
     denied_more: int = 0
@@ -79,7 +83,7 @@ class Result:
         """The outcome in words."""
         if self.outcome == "exited":
             return f"exited with {self.exit_status}"
-        return {"signaled": f"was ended by signal {self.signal}", "timed_out": "ran into its time limit and was killed", "oom_killed": "ran out of memory and was killed",
+        return {"signaled": f"was ended by signal {self.signal}", "timed_out": f"ran into its time limit{self._limit} and was killed", "oom_killed": "ran out of memory and was killed",
                 "cpu_limit": "used up its CPU time and was killed", "killed": "was killed on request",
                 "policy_killed": "was killed because the disk was nearly full"}.get(self.outcome, "ended, and its end was not seen")
 
@@ -87,8 +91,13 @@ class Result:
     def hint(self) -> str:
         """What to do next, where something is known."""
         words = [denial.message for denial in self.denied]
-        limit = {"timed_out": "Raise `timeout`, and limits.timeout_ms of the manifest.", "oom_killed": "Raise limits.memory_mb.", "cpu_limit": "Raise limits.cpu_ms."}.get(self.outcome)
+        time = {"call": "Give it more time with `timeout`.", "host": "The host file sets this limit: limits_max.timeout_ms."}.get(self.timeout_by or "", "Raise limits.timeout_ms in SANDBOX.md.")
+        limit = {"timed_out": time, "oom_killed": "Raise limits.memory_mb.", "cpu_limit": "Raise limits.cpu_ms."}.get(self.outcome)
         return " ".join(words + ([limit] if limit else []))
+
+    @property
+    def _limit(self) -> str:
+        return f" of {self.timeout_ms / 1000:g} s" if self.timeout_ms is not None else ""
 
     def check(self) -> "Result":
         """Itself, if the command exited with 0; else raises CommandFailedError."""
@@ -103,7 +112,7 @@ def result_of(info: ExecInfo, kept: "Kept") -> Result:
     status = info.exit_code if info.exit_code is not None else {"timed_out": 124, "lost": 125}.get(outcome, 137)
     lost = {name: kept.lost(name, getattr(info, name + "_bytes") or 0) for name in ("stdout", "stderr")}
     return Result(info.exec, outcome, status, kept.bytes("stdout"), kept.bytes("stderr"), lost["stdout"], lost["stderr"], info.signal,
-                  info.duration_ms or 0, info.cpu_ms or 0, info.memory_peak_kb or 0, info.denied, info.denied_more or 0)
+                  info.duration_ms or 0, info.cpu_ms or 0, info.memory_peak_kb or 0, info.timeout_ms, info.timeout_by, info.denied, info.denied_more or 0)
 
 
 class Kept:
