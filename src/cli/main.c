@@ -84,7 +84,7 @@ static const struct command commands[] = {
           "  --json        one JSON object: error, errors, warnings, norm\n",
           "carrel check examples/data-report/workspace/SANDBOX.md", cmd_check },
         { "allow", "Permit something in a host file: directories of tools, directories to mount, private names.",
-          "tool|mount|name VALUE... [--machine | --host FILE] [--json]",
+          "tool|mount|name VALUE... [--machine] [--host FILE] [--json]",
           "  tool DIR      manifests may bring in DIR, read-only: metadata.carrel.tools\n"
           "  mount DIR     manifests may mount DIR\n"
           "  name HOST     manifests may ask for this private name: db.internal:5432\n"
