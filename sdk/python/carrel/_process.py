@@ -62,7 +62,7 @@ class Result:
     timeout_by: Optional[str] = None
     """Who set that limit: call, manifest or host."""
     denied: List[Denial] = field(default_factory=list)
-    """What it asked of the network and was refused; the first eight."""
+    """What it asked of the network and was refused; the first 16 different things."""
     denied_more: int = 0
 
     @property
