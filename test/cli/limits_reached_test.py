@@ -83,7 +83,7 @@ def living(counts):
 
 def has_counter():
     with Workspace(limits="timeout_ms: 280000", carrel="limits: " + LIMITS) as ws:
-        done = subprocess.run([CARREL, "plan", "-w", ws.path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ALWAYS)
+        done = subprocess.run([CARREL, "plan", "--steps", "-w", ws.path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ALWAYS)
         return b"pids.events" in done.stdout
 
 
