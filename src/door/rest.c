@@ -32,6 +32,18 @@ status_of(const struct operation *o)
         return o->code == OP_CREATE || o->code == OP_CLAIM || o->code == OP_TOKEN_CREATE ? 201 : 200;
 }
 
+/* What a list is answered with besides its entries stands in the last reply. */
+static void
+end_items(struct asked *a, const struct record *fields)
+{
+        struct record_entry entry;
+
+        json_close_list(&a->w);
+        for (size_t i = 1; i < a->operation->result_count; i++)
+                if (record_find(fields, a->operation->results[i].tag, &entry))
+                        codec_write_member(&a->w, api_field(entry.tag)->name, &entry, a->is_base64);
+}
+
 static void
 answered(struct keeper_call *c, const struct keeper_reply *r)
 {
@@ -56,11 +68,8 @@ answered(struct keeper_call *c, const struct keeper_reply *r)
                 }
                 if (!r->is_last)
                         return;
-                if (a->has_items) {
-                        json_close_list(&a->w);
-                        if (record_get_text(&r->fields, FIELD_NEXT_CURSOR, NULL))
-                                json_member_text(&a->w, "next_cursor", record_get_text(&r->fields, FIELD_NEXT_CURSOR, NULL));
-                }
+                if (a->has_items)
+                        end_items(a, &r->fields);
                 json_close_map(&a->w);
                 exchange_json(a->x, status_of(a->operation), &a->w);
         }

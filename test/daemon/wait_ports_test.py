@@ -52,7 +52,7 @@ class Waiting:
         state = self.d.must("GET", self.path + "/%d" % exec)
         self.d.must("DELETE", self.path + "/%d" % exec)
         self.d.exec(self.id, "rm -f /tmp/go")
-        return state["state"]
+        return "running" if state["state"] in ("starting", "running") else state["state"]
 
 
 def rest(w):

@@ -140,6 +140,13 @@ def answers(door):
     door.keeper.answers["LIST"] = parts
     got = json.loads(door.ask("GET", "/v1/sandboxes")[2])
     check("an answer in several parts is one list", [i["id"] for i in got["items"]] == ["s%d" % i for i in range(10)], got)
+
+    def denials(keeper, call):
+        keeper.reply(call["serial"], [("items", {"reason": "not_listed", "host": "a", "count": 1, "message": "m"})], more=True)
+        keeper.reply(call["serial"], [("items", {"reason": "not_listed", "host": "b", "count": 1, "message": "m"}), ("denied_more", 7), ("next_cursor", "c")])
+    door.keeper.answers["DENIALS"] = denials
+    got = json.loads(door.ask("GET", "/v1/sandboxes/a/denials?limit=2")[2])
+    check("what a list is answered with besides its entries stands behind them", ([i["host"] for i in got["items"]], got.get("denied_more"), got.get("next_cursor")) == (["a", "b"], 7, "c"), got)
     door.keeper.answers["STOP"] = lambda keeper, call: {"existed": 0}
     check("stop says whether there was one", json.loads(door.ask("DELETE", "/v1/sandboxes/a")[2]) == {"existed": False})
     door.keeper.answers["CREATE"] = lambda keeper, call: Refuse("sandbox_schema_invalid", "bad", at="network/egress/2", reason="range", line=3, column=4, hint="h")
