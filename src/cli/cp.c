@@ -152,7 +152,8 @@ int
 cmd_cp(int argc, char **argv)
 {
         struct copying c = { .id = NULL };
-        const struct option_row rows[] = { ASK_ROWS(&c.ask), { "-q", NULL, &c.is_quiet } };
+        bool is_whole = true;                  /* -r says what is so without it */
+        const struct option_row rows[] = { ASK_ROWS(&c.ask), { "-q", NULL, &c.is_quiet }, { "-r", NULL, &is_whole } };
         struct error e;
         char id[128];
         bool is_in = false;

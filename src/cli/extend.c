@@ -28,6 +28,8 @@ cmd_extend(int argc, char **argv)
         if (carrel_extend_timeout(a.c, a.words[0], ms, key, &s, &failed) < 0)
                 return ask_close(&a, ask_failed(&a, NULL, &failed));
         status = print_sandbox(&a, s);
+        if (s->remaining_ms == CARREL_NONE)
+                (void)fprintf(stderr, "carrel: the sandbox %s has no end, so nothing was added\n", s->id);
         carrel_free(s);
         return ask_close(&a, status);
 }

@@ -175,6 +175,22 @@ print_rule(const struct egress_policy *p, const struct gate_list *list, const st
                      admit_may_be_private(p, &d->host, port) ? "; its addresses may be private ones" : "");
 }
 
+/* The texts are for sandboxes: here another file may hold the list. */
+static void
+write_refusal(enum denial reason, const char *host, unsigned port, const char *other, const char *file, char text[TEXT_MAX])
+{
+        static const char place[] = "network.egress in SANDBOX.md";
+        char words[TEXT_MAX];
+        char *at;
+
+        (void)denial_text(reason, host, (uint16_t)port, other, text, TEXT_MAX);
+        at = file && !(strlen(file) > 3 && strcmp(file + strlen(file) - 3, ".md") == 0) ? strstr(text, place) : NULL;
+        if (!at)
+                return;
+        (void)snprintf(words, sizeof words, "%.*s%.200s%s", (int)(at - text), text, file, at + strlen(place));
+        memcpy(text, words, sizeof words);
+}
+
 static void
 print_explained(const struct egress_policy *p, const struct gate_list *list, const struct admit_decision *d, const char *asked, bool is_json)
 {
@@ -182,7 +198,7 @@ print_explained(const struct egress_policy *p, const struct gate_list *list, con
         struct json_writer w;
 
         if (d->denial != DENIAL_NONE)
-                (void)denial_text(d->denial, d->host.text[0] != '\0' ? d->host.text : asked, d->port, "", text, sizeof text);
+                write_refusal(d->denial, d->host.text[0] != '\0' ? d->host.text : asked, d->port, "", list->file, text);
         if (!is_json && d->denial == DENIAL_NONE) {
                 for (size_t i = 0; i < list->allow.count; i++)
                         print_rule(p, list, d, i, asked);
@@ -238,13 +254,13 @@ who(const struct gate_denial *d)
 }
 
 static void
-report_words(const struct gate_report *r)
+report_words(const struct gate_report *r, const char *file)
 {
         for (size_t i = 0; i < r->count; i++) {
                 const struct gate_denial *d = &r->denials[i];
                 char text[TEXT_MAX];
 
-                (void)denial_text((enum denial)d->reason, who(d), d->port, d->other, text, sizeof text);
+                write_refusal((enum denial)d->reason, who(d), d->port, d->other, file, text);
                 (void)fprintf(stderr, "carrel gate: refused%s", "");
                 if (d->count > 1)
                         (void)fprintf(stderr, " %llu times", (unsigned long long)d->count);
@@ -259,7 +275,7 @@ report_words(const struct gate_report *r)
 }
 
 static void
-report_json(const struct gate_report *r)
+report_json(const struct gate_report *r, const char *file)
 {
         struct json_writer w;
 
@@ -273,7 +289,7 @@ report_json(const struct gate_report *r)
                 const struct gate_denial *d = &r->denials[i];
                 char text[TEXT_MAX];
 
-                (void)denial_text((enum denial)d->reason, who(d), d->port, d->other, text, sizeof text);
+                write_refusal((enum denial)d->reason, who(d), d->port, d->other, file, text);
                 json_open_map(&w);
                 json_member_text(&w, "code", denial_name((enum denial)d->reason));
                 json_member_text(&w, "host", d->host[0] != '\0' ? d->host : NULL);
@@ -357,9 +373,9 @@ gate(struct arena *arena, int argc, char **argv, struct asked *a, struct error *
         if (check_streams(e) < 0 || ladder_descriptors(e) < 0 || gate_run(&list, &again, argv + rest, &report, e) < 0)
                 return -1;
         if (a->is_json)
-                report_json(&report);
+                report_json(&report, list.file);
         else
-                report_words(&report);
+                report_words(&report, list.file);
         return report.status;
 }
 

@@ -189,9 +189,10 @@ static const struct command commands[] = {
         { "kill", "Kill the whole process tree of an exec, or send it a signal.", "ID EXEC [-s SIGNAL]" ASK_USAGE,
           "  -s SIGNAL       only this signal, to its process group: TERM, INT, 15\n" ASK_OPTIONS,
           "carrel kill demo 1", cmd_kill },
-        { "cp", "Copy files and directories into a sandbox and out of it.", "FROM TO [-q]" ASK_USAGE,
+        { "cp", "Copy files and directories into a sandbox and out of it.", "FROM TO [-q] [-r]" ASK_USAGE,
           "  FROM, TO        one of them is ID:PATH; the other a path here, or - for standard input and output\n"
-          "  -q              show no progress\n" ASK_OPTIONS,
+          "  -q              show no progress\n"
+          "  -r              accepted: a directory is copied with all that is in it anyway\n" ASK_OPTIONS,
           "carrel cp README.md demo:notes.md", cmd_cp },
         { "extend", "Add to the time a sandbox has left.", "ID T [--key K]" ASK_USAGE,
           "  T               how much: 30s, 10m, 2h\n"

@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "plan/pack.h"
+#include "plan/protect.h"
 #include "plan/refuse.h"
+#include "text/nearest.h"
 
 static void
 warn_groups(struct builder *b)
@@ -20,6 +22,28 @@ warn_groups(struct builder *b)
                               "%u supplementary group%s of the caller cannot be dropped without privileges; "
                               "group-readable files that are mounted stay readable",
                               b->facts->extra_group_count, b->facts->extra_group_count == 1 ? "" : "s");
+}
+
+/* A name that is protected nowhere and resembles one that is was mistyped, and what was meant stays closed. */
+static void
+warn_unprotect(struct builder *b)
+{
+        const struct spec_names *open = &b->spec->carrel.unprotect;
+        size_t count;
+        const struct protect_row *rows = protect_rows(&count);
+
+        for (size_t i = 0; i < open->count; i++) {
+                struct nearest n = nearest_begin(open->items[i]);
+                bool is_known = false;
+
+                for (size_t r = 0; r < count; r++) {
+                        is_known = is_known || strcmp(rows[r].path, open->items[i]) == 0;
+                        (void)nearest_try(&n, rows[r].path, rows[r].path);
+                }
+                if (!is_known && n.found)
+                        findings_warn(b->findings, "unprotect_unknown", builder_text(b, "metadata/carrel/unprotect/%zu", i), 0, 0,
+                                      "%s is not protected, so nothing is opened; did you mean %s?", open->items[i], n.found);
+        }
 }
 
 static const char *
@@ -50,6 +74,7 @@ plan_build(struct arena *arena, const struct spec *spec, const struct host_facts
         if (!b.plan || !b.steps)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a plan");
         warn_groups(&b);
+        warn_unprotect(&b);
         builder_limits(&b);
         builder_sources(&b);
         builder_spawn(&b);

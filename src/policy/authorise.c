@@ -585,6 +585,8 @@ find_provider(struct asking *a)
                 return -1;
         }
         if (!provider) {
+                if (host_provider_is_reserved(a->spec->provider))
+                        a->hint = "AIP-36 describes this provider, and this version of Carrel does not implement it. Write: provider: local";
                 refuse(a, ERROR_PROVIDER_UNKNOWN, "provider", "", a->spec->provider_place,
                        "this host has no provider \"%.64s\"", a->spec->provider);
                 return -1;

@@ -153,8 +153,22 @@ fields_fold(struct judge *j, const struct field_set *set, const struct node *map
  * Some codes have fewer reasons than others (reference, section 4): a setting of a provider that is out of bounds is of
  * the wrong type, and what is wrong with a mount beyond its own reasons is a fault of the schema.
  */
+/* What the field takes: "`pids`: an integer, 1 to 9 (default 5). Most tasks at once." */
+static const char *
+hint_of(struct judge *j, const struct field *row)
+{
+        const char *bounds = "", *name = row->name ? arena_format(j->arena, "`%s` takes", row->name) : "It takes";
+
+        if (row->kind == FIELD_UINT)
+                bounds = arena_format(j->arena, " from %llu to %llu%s", (unsigned long long)row->min, (unsigned long long)row->max,
+                                      row->fallback != UINT64_MAX ? arena_format(j->arena, " (default %llu)", (unsigned long long)row->fallback) : "");
+        if (!name || !bounds || !row->help)
+                return NULL;
+        return arena_format(j->arena, "%s %s%s. %s", name, field_kind_words(row->kind), bounds, row->help);
+}
+
 static void
-bad(struct judge *j, const struct field_set *set, const struct node *value, const struct trail *at, const char *reason,
+bad(struct judge *j, const struct field_set *set, const struct field *row, const struct node *value, const struct trail *at, const char *reason,
     const char *sentence)
 {
         enum error_code code = set->code;
@@ -164,7 +178,7 @@ bad(struct judge *j, const struct field_set *set, const struct node *value, cons
                 reason = "type";
         if (code == ERROR_MOUNT_INVALID && !is_type)
                 code = ERROR_SCHEMA_INVALID;
-        judge_error(j, value, at, code, reason, NULL, "%s", sentence);
+        judge_error(j, value, at, code, reason, code == ERROR_SCHEMA_INVALID ? hint_of(j, row) : NULL, "%s", sentence);
 }
 
 static bool
@@ -177,7 +191,7 @@ bad_type(struct judge *j, const struct field_set *set, const struct field *row, 
         (void)snprintf(sentence, sizeof sentence, "this must be %s, and is %s%s", field_kind_words(row->kind),
                        value->kind == NODE_NULL ? "empty (null)" : node_kind_name(value->kind),
                        is_pattern ? "; put it in quotes" : "");
-        bad(j, set, value, at, is_pattern ? "pattern" : "type", sentence);
+        bad(j, set, row, value, at, is_pattern ? "pattern" : "type", sentence);
         return false;
 }
 
@@ -189,18 +203,18 @@ text_read(struct judge *j, const struct field_set *set, const struct field *row,
 
         if (value->len < row->min || (row->max && value->len > row->max)) {
                 if (value->len == 0)
-                        bad(j, set, value, at, "range", "this must not be empty");
+                        bad(j, set, row, value, at, "range", "this must not be empty");
                 else {
                         (void)snprintf(sentence, sizeof sentence, "this has %zu bytes; %llu to %llu are possible",
                                        value->len, (unsigned long long)row->min, (unsigned long long)row->max);
-                        bad(j, set, value, at, "range", sentence);
+                        bad(j, set, row, value, at, "range", sentence);
                 }
                 return false;
         }
         if (row->matches && !row->matches(value->text)) {
                 (void)snprintf(sentence, sizeof sentence, "`%s` does not have the form this field needs: %s",
                                judge_quote(j, value->text), row->help);
-                bad(j, set, value, at, "pattern", sentence);
+                bad(j, set, row, value, at, "pattern", sentence);
                 return false;
         }
         if ((row->flags & FIELD_SECRET) && !field_slug_check(value->text))
@@ -236,7 +250,7 @@ uint_read(struct judge *j, const struct field_set *set, const struct field *row,
                 return true;
         (void)snprintf(sentence, sizeof sentence, "this must be from %llu to %llu", (unsigned long long)row->min,
                        (unsigned long long)row->max);
-        bad(j, set, value, at, "range", sentence);
+        bad(j, set, row, value, at, "range", sentence);
         return false;
 }
 
@@ -253,7 +267,7 @@ choice_read(struct judge *j, const struct field_set *set, const struct field *ro
                 if (used > 0 && (size_t)used < sizeof sentence)
                         used += snprintf(sentence + used, sizeof sentence - (size_t)used, " %s", *choice);
         }
-        bad(j, set, value, at, "enum", sentence);
+        bad(j, set, row, value, at, "enum", sentence);
         return false;
 }
 
@@ -270,7 +284,7 @@ list_read(struct judge *j, const struct field_set *set, const struct field *row,
         else
                 (void)snprintf(sentence, sizeof sentence, "this list has %zu entries; %llu are possible", value->len,
                                (unsigned long long)row->max);
-        bad(j, set, value, at, "range", sentence);
+        bad(j, set, row, value, at, "range", sentence);
         return false;
 }
 

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""hints_test - mistakes of a first hour: each answer names the thing to do, and what is pasted works. Prints TAP."""
+import json
+import os
+import shlex
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
+from box_rig import ALWAYS, CARREL, Workspace, check, end, manifest, need_programs
+from daemon_rig import Daemon
+
+
+def carrel(ws, *words):
+    return subprocess.run([CARREL, *words], cwd=ws.path, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ALWAYS, check=False)
+
+
+def error_of(ws, text):
+    ws.write("SANDBOX.md", text)
+    return json.loads(carrel(ws, "check", "--json").stdout)["error"]
+
+
+def manifests():
+    with Workspace() as ws:
+        error = error_of(ws, manifest(limits="timeout_ms: soon"))
+        check("a value of the wrong type is told that field's type, bounds and default", error["hint"].startswith("`timeout_ms` takes an integer from 1 to "), error)
+        error = error_of(ws, manifest(carrel="limits: {pids: 0}"))
+        check("one out of bounds likewise", error["hint"].startswith("`pids` takes an integer from 1 to ") and "(default " in error["hint"], error)
+        for provider in ("node-permission",):
+            error = error_of(ws, manifest().replace("provider: local", "provider: " + provider))
+            check("%s is refused with the provider that runs" % provider, "does not implement it. Write: provider: local" in error["hint"], error)
+        ws.write("SANDBOX.md", manifest(carrel="unprotect: [.gitt]"))
+        done = carrel(ws, "run", "--", "true")
+        check("a mistyped unprotect is warned of", "unprotect_unknown" in done.stderr and "did you mean .git?" in done.stderr, done.stderr)
+        for name in (".git", ".git/hooks", "docs", "build/out"):
+            ws.write("SANDBOX.md", manifest(carrel="unprotect: ['%s']" % name))
+            done = carrel(ws, "run", "--", "true")
+            check("unprotect %s is not" % name, done.returncode == 0 and "unprotect_unknown" not in done.stderr, done.stderr)
+
+
+def commands():
+    with Workspace() as ws:
+        done = carrel(ws, "run", "--json", "--", "echo one | wc -l")
+        hint = json.loads(done.stdout)["error"]["hint"]
+        again = carrel(ws, *shlex.split(hint.split("Run: carrel ")[1]))
+        check("a line for a shell is told how to be run, and runs", again.returncode == 0 and again.stdout.strip() == "1", hint, again.stderr)
+        ws.write("egress.json", '["a.example"]')
+        done = carrel(ws, "gate", "--policy", "egress.json", "explain", "b.example")
+        check("what carrel gate refuses names the file of its list", "to egress.json" in done.stdout + done.stderr and "SANDBOX.md" not in done.stdout + done.stderr, done.stdout + done.stderr)
+
+
+def daemon():
+    with Daemon() as d, Workspace() as ws:
+        state = ("--state", d.state)
+        carrel(ws, "create", *state, "--name", "a", "--start")
+        done = carrel(ws, "extend", *state, "a", "10m")
+        check("extend of a sandbox without an end says that nothing was added", "has no end, so nothing was added" in done.stderr, done.stderr)
+        carrel(ws, "create", *state, "--name", "b", "--timeout", "1h", "--start")
+        done = carrel(ws, "extend", *state, "b", "10m")
+        check("of one with an end it does not", done.returncode == 0 and "nothing" not in done.stderr, done.stderr)
+        os.mkdir(os.path.join(ws.path, "tree"))
+        ws.write("tree/leaf", "x")
+        done = carrel(ws, "cp", *state, "-r", "tree", "a:/tmp/tree")
+        got = carrel(ws, "exec", *state, "a", "--", "cat", "/tmp/tree/leaf")
+        check("cp -r is what it is elsewhere", done.returncode == 0 and got.stdout == "x", done.stderr, got.stderr)
+
+
+need_programs()
+manifests()
+commands()
+daemon()
+end()
