@@ -1,9 +1,11 @@
 /*
  * cli/exec.c - `carrel exec`: one command in a sandbox of the daemon, as if it ran here.
  *
- * Room: cli (joining, program). Touches: fd (standard streams), signals, the caller's terminal; the rest is libcarrel's.
+ * Room: cli (joining, program). Touches: fd (standard streams), signals, the caller's terminal, the environment (TERM, LANG); the rest is libcarrel's.
  */
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,7 +19,7 @@
 #include "event/outcome.h"
 #include "sandbox/terminal.h"
 
-enum { STATUS_READER_GONE = 128 + 13, STATUS_TIMED_OUT = 124, CAPTURE_MAX = 1 << 20 };
+enum { STATUS_READER_GONE = 128 + 13, STATUS_TIMED_OUT = 124, CAPTURE_MAX = 1 << 20, FORWARD_MAX = 64 /* bytes of a value, as carrel run has it */, FORWARD_ROOM = 72 };
 
 struct executing {
         struct ask ask;
@@ -26,6 +28,30 @@ struct executing {
         bool has_terminal, is_background, is_raw, kills_rest, has_no_input, waits_ports;
         struct carrel_command command;
 };
+
+/*
+ * What `carrel run -t` takes from this terminal too: the daemon's own environment knows nothing of it. An -e of the same name goes before.
+ * Called once; the texts stay.
+ */
+static void
+forward_terminal(struct executing *x)
+{
+        static const char *const names[] = { "TERM", "LANG" };
+        static char texts[sizeof names / sizeof *names][FORWARD_ROOM];
+
+        for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+                const char *value = getenv(names[n]);
+                size_t len = strlen(names[n]);
+                bool is_given = false;
+
+                for (size_t i = 0; i < x->env.count; i++)
+                        is_given = is_given || (strncmp(x->env.items[i], names[n], len) == 0 && x->env.items[i][len] == '=');
+                if (!value || value[0] == '\0' || is_given || x->env.count == OPTION_LIST_MAX || strlen(value) >= FORWARD_MAX)
+                        continue;
+                (void)snprintf(texts[n], FORWARD_ROOM, "%s=%.63s", names[n], value);
+                x->env.items[x->env.count++] = texts[n];
+        }
+}
 
 static int
 read_arguments(int argc, char **argv, struct executing *x, struct error *e)
@@ -46,6 +72,8 @@ read_arguments(int argc, char **argv, struct executing *x, struct error *e)
                 error_hint(e, "For example: carrel exec %.64s -- python3 -V", x->ask.word_count == 0 ? "ID" : x->ask.words[0]);
                 return -1;
         }
+        if (x->has_terminal)
+                forward_terminal(x);
         x->command = (struct carrel_command){ .argv = (const char *const *)(argv + rest), .argc = (size_t)(argc - rest), .cwd = x->cwd,
                                               .env = x->env.items, .env_count = x->env.count, .has_terminal = x->has_terminal, .is_background = x->is_background,
                                               .is_lossless = !x->is_background, .kills_rest = x->kills_rest, .waits_ports = x->waits_ports, .task = x->task,

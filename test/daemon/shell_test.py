@@ -59,6 +59,8 @@ def main():
         with Workspace(False) as bare:
             status, seen = shell(d, bare, "ls /workspace")
             check("where there is no SANDBOX.md it says so", status == 7 and "carrel init" in seen, seen)
+        status, seen = shell(d, ws, "echo \"<$TERM $LANG>\" | tr a-z A-Z", env={"TERM": "xterm-256color", "LANG": "de_DE.UTF-8"})
+        check("TERM and LANG are this terminal's", "<XTERM-256COLOR DE_DE.UTF-8>" in seen, seen)
         before = names(d)
         done = subprocess.run([CARREL, "shell", "--state", d.state, "other"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ALWAYS, check=False)
         check("without a terminal it is refused, and nothing is created", done.returncode == 125 and "carrel exec" in done.stderr and names(d) == before, done.stderr)
