@@ -89,7 +89,7 @@ write_network(const struct init *i, FILE *out)
         }
         if (!has_any)
                 (void)fputs("network:\n  egress: []                   # no host may be reached\n", out);
-        (void)fputs("    # - api.example.com          # one more host, ports 80 and 443; presets: carrel docs presets\n" + (has_any ? 0 : 2), out);
+        (void)fprintf(out, "%s# - api.example.com        # one more host, ports 80 and 443; presets: carrel docs presets\n", has_any ? "    " : "  ");
 }
 
 static void
