@@ -401,6 +401,32 @@ def run_gate_killed(world):
     check("  and the gate is gone with its run", not children_named(child.pid, "carrel-gate"))
 
 
+RATE, BURST = 1000, 2000               # src/gate/denials.h
+FLOOD = r"""
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.connect(("198.18.0.1", 53))
+s.setblocking(False)
+heard, begin = 0, time.monotonic()
+while heard < 12000 and time.monotonic() < begin + 3:
+    for n in range(64):
+        try: s.send(struct.pack(">HHHHHH", n, 0x100, 1, 0, 0, 0) + b"\4evil\4test\0" + struct.pack(">HH", 1, 1))
+        except OSError: pass
+    try:
+        while s.recv(2000): heard += 1
+    except OSError: pass
+print(time.monotonic() - begin)
+"""
+
+
+def run_flooded(_):
+    """As fast as it can, until it was refused more often than it may be in this time, or 3 s are over: the bound is of the time that it took."""
+    begin = time.monotonic()
+    _, got = Run().json("python3", "-c", PRELUDE + FLOOD)
+    took = time.monotonic() - begin
+    refused = sum(i["count"] for i in got.get("denials", [])) + got.get("denied_more", 0)
+    check("a run is refused no more than so many requests a second, after a burst", BURST <= refused <= BURST + RATE * (took + 1), refused, took, got)
+
+
 SEND = """
 def send(n):
     s = socket.create_connection((address("db.test"), 5432), 60)
@@ -742,7 +768,7 @@ def daemon_live_change(d, world, box):
 def main(only=()):
     enter()
     world = World()
-    for part in (run_reaches, run_refuses, run_counts, run_without_list, run_with_loader, run_capped, run_gate_killed, run_bytes_counted, run_link_cut, daemon_bytes_counted, daemon_sandbox, daemon_told, daemon_closed_at_once, daemon_capped, daemon_link_cut, daemon_narrowed):
+    for part in (run_reaches, run_refuses, run_counts, run_without_list, run_with_loader, run_capped, run_gate_killed, run_flooded, run_bytes_counted, run_link_cut, daemon_bytes_counted, daemon_sandbox, daemon_told, daemon_closed_at_once, daemon_capped, daemon_link_cut, daemon_narrowed):
         if not only or part.__name__ in only:
             part(world)
 
