@@ -31,7 +31,7 @@
 #include "guest/terminal.h"
 
 enum { STDIO = 3, SIGNAL_LAST = 64, REAPS_AT_ONCE = 256, POINTERS = 2 * COMMAND_STRINGS_MAX,
-       DISK_LEFT = 1 << 20 /* bytes */, DISK_PART = 128 /* of its size, whichever is less */ };
+       TRIED_US = 3000, DISK_LEFT = 1 << 20 /* bytes */, DISK_PART = 128 /* of its size, whichever is less */ };
 
 /* Where messages come in. The first is not touched while a child that starts reads its words there, and then there is the second. */
 static struct desk {
@@ -122,6 +122,7 @@ note_ended(struct execs *x, struct exec *e, const struct wire_exec_ended *ended)
         e->tells_end = 1;
         x->has_news = 1;
         x->has_ended |= !e->is_function;
+        x->has_tried |= !e->is_function && (ended->code != CLD_EXITED || ended->status != 0 || ended->user_us + ended->system_us >= TRIED_US);
 }
 
 static void
@@ -203,7 +204,7 @@ execs_tell(struct execs *x)
                 if (x->rows[i].state != EXEC_FREE)
                         told = tell_row(x, &x->rows[i]);
         if (told > 0)
-                x->has_news = x->has_ended = 0;
+                x->has_news = x->has_ended = x->has_tried = 0;
         if (told > 0 && !x->has_news && (told = tell_idle(x)) == 0)
                 x->has_news = 1;
         return told < 0 ? -1 : 0;

@@ -42,6 +42,7 @@ struct execs {
         int has_news;                  /* somebody's ending waits for room in the socket */
         int disk;                      /* the root of the private disk, -1: it cannot be looked at */
         int has_ended;                 /* of that, the end of a command */
+        int has_tried;                 /* of that, one that failed, or that took long enough to have tried the network */
         int has_refusal;               /* and so does a refusal for which there was no row */
         int is_ending;                 /* the last command is over, and told */
         int owes_idle;                 /* WIRE_IDLE, once no child is left */

@@ -96,7 +96,7 @@ static void
 tell(struct guest *g)
 {
         if (g->execs.has_ended)                        /* what it was refused is known before its end */
-                names_collect(&g->names);
+                names_collect(&g->names, g->execs.has_tried != 0);
         if (names_tell(&g->names, g->execs.has_ended) < 0 || execs_tell(&g->execs) < 0 || connects_serve(&g->connects) < 0 || listens_tell(&g->listens) < 0 || g->execs.is_ending)
                 end(0);
 }

@@ -245,7 +245,7 @@ read_text(const char *path, char ret[TEXT_ROOM])
 }
 
 void
-names_collect(struct names *n)
+names_collect(struct names *n, bool asks_kernel)
 {
         struct wire_wall_denied d = { .at_ms = clock_boot_ms(), .reason = DENIAL_NO_NETWORK };
         char snmp[TEXT_ROOM], snmp6[TEXT_ROOM];
@@ -255,6 +255,8 @@ names_collect(struct names *n)
                 return;
         for (int i = 0; i < NAMES_KINDS / NAMES_AT_ONCE; i++)
                 names_serve(n);
+        if (!asks_kernel)
+                return;
         read_text("/proc/net/snmp", snmp);
         read_text("/proc/net/snmp6", snmp6);
         now = names_unroutable(snmp, snmp6);

@@ -43,8 +43,11 @@ void names_init(struct names *n, int control, int socket, int diag);
 /* Reads questions, answers them, counts what was refused. */
 void names_serve(struct names *n);
 
-/* A command has ended: what it was refused before that is counted now. */
-void names_collect(struct names *n);
+/*
+ * A command has ended: what it was refused before that is counted now. `asks_kernel`: connections to addresses as well. To ask takes a tenth of a millisecond, so it is not
+ * done for one that succeeded within a few; what it was refused is found at the next.
+ */
+void names_collect(struct names *n, bool asks_kernel);
 
 /* Reports what is to be reported, `all` of it or what a second allows. 0 (is_due says whether something waits), or -1 when nobody listens any more. */
 int names_tell(struct names *n, bool all);
