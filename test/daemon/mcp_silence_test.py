@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Background processes of agents over HTTP end when nothing was heard of their agent for ten minutes: also when the daemon was started again meanwhile, and no
 sooner. Time passes at once (test_clock)."""
+import json
 import os
 import signal
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import check, end, need_programs, report, until
+from box_rig import PATIENCE, check, end, need_programs, report, until
 from daemon_rig import Daemon
 from test_clock import Clock
 
@@ -28,6 +30,23 @@ class Agent:
 
 def running(d, box):
     return sorted(x["command"].rpartition(" ")[2] for x in d.must("GET", "/v1/sandboxes/%s/execs" % box)["items"] if x["state"] == "running")
+
+
+def over_stdio(clock, d, box):
+    """There the end of input is the agent's end, and no time is."""
+    agent = subprocess.Popen([os.path.join(clock.build, "carrel"), "mcp", "--state", d.state, "--sandbox", box], env={**os.environ, **clock.env}, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": EXECUTE, "arguments": {"command": "exec sleep 9004", "background": True}}}
+    agent.stdin.write(json.dumps(call).encode() + b"\n")
+    agent.stdin.flush()
+    said = json.loads(agent.stdout.readline())
+    check("over stdio an agent starts a process in the background", "PID: " in said["result"]["content"][0]["text"], said)
+    clock.move(3600)
+    fresh = d.exec(box, ["true"])              # the box has looked at the clock
+    check("which has no limit of time by default", fresh["exit_code"] == 0 and "9004" in running(d, box), running(d, box))
+    agent.stdin.close()
+    agent.wait(timeout=PATIENCE)
+    until("it ends with its agent", lambda: "9004" not in running(d, box))
+    report("and ends with its agent")
 
 
 def main():
@@ -66,6 +85,7 @@ def main():
             check("and none says whose client it is", (got.status, got.code) == (400, "invalid_argument"), got)
             got = heard.post("tools/call", {"name": "exec", "arguments": {"command": "true", "client": "x"}}).json["result"]
             check("nor does a model", got.get("isError") is True and "client" in got["content"][0]["text"], got)
+            over_stdio(clock, d, box)
             d.must("DELETE", "/v1/sandboxes/" + box)
     end()
 
