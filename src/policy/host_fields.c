@@ -48,7 +48,7 @@ static const struct field_set workspace_set = { FIELD_SET(workspace_rows), .code
 #define SHAPE_ANY          .kind = FIELD_MAP
 
 static const struct field rows[] = {
-#define HOST_FIELD(word, shape, is_users, text) { .name = #word, .offset = FIELD_NOWHERE, SHAPE_##shape, .help = text },
+#define HOST_FIELD(word, shape, is_users, text) { .name = #word, .offset = FIELD_NOWHERE, SHAPE_##shape, .help = (text) },
 #include "policy/host_fields.def"
 #undef HOST_FIELD
 };
