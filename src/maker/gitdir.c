@@ -60,7 +60,7 @@ add(char *runs, const char *word, const char *more)
                 return;
         if (len > 0)
                 runs[len++] = '\n';
-        memcpy(runs + len, word, word_len);
+        memcpy(runs + len, word, word_len);         /* lint: its end is copied below */
         memcpy(runs + len + word_len, more, more_len + 1);
 }
 
