@@ -25,7 +25,7 @@
 #include "base/scoped.h"
 #include "clock/clock.h"
 
-enum { FOUND_MAX = RUNTIMES_MAX, WORDS_MAX = 512, PATIENCE_MS = 2000, NOBODY = 65534, CPU_SECONDS = 2, VERSION_ROOM = 32, PATH_ROOM = 4096 };
+enum { FOUND_MAX = RUNTIMES_MAX, WORDS_MAX = 512, PATIENCE_MS = 10000, NOBODY = 65534, CPU_SECONDS = 2, VERSION_ROOM = 32, PATH_ROOM = 4096 };
 
 struct found {
         const struct runtime_family *family;

@@ -11,7 +11,7 @@
 
 /*
  * Looks in the directories that every box shows, in /usr/local/bin, in /opt/NAME/bin, and in ROOT/bin and ROOT/NAME/bin of the rules' tool_roots. One
- * whose own files lie elsewhere counts only where tool_roots hold its directory. Each is asked for its version by running it, all at once and for at most two seconds, with an empty
+ * whose own files lie elsewhere counts only where tool_roots hold its directory. Each is asked for its version by running it, all at once and for at most ten seconds (and two of a processor), with an empty
  * environment, no descriptors but a pipe, no new privileges and, as root, as nobody; only files that nobody but root and this user may
  * change are run. What does not answer is left out. Errors: ERROR_NO_MEMORY, ERROR_BACKEND_FAILED.
  */

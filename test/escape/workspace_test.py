@@ -22,6 +22,8 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from attack_rig import HOST, manifest, run_rows
 
+CLOCK_REALTIME_COARSE = 5
+
 PARENT = "---\nschema: workspace/v1\nsandbox: {file: ./conf/SANDBOX.md}\n---\n"
 INVENTORY = """---
 schema: secrets/v1
@@ -302,6 +304,13 @@ def w02_strict(rig, person):
     rig.tap.ok(done.status == 137 and not done.has_ended, f"W02 who makes one without end is ended ({person.name})", *done.tell()[-1:])
 
 
+def later_than(path):
+    """Waits for the clock that inodes are stamped with: what is changed in the tick in which a command begins counts as changed by it."""
+    changed = os.stat(path).st_ctime_ns
+    while time.clock_gettime_ns(CLOCK_REALTIME_COARSE) <= changed:
+        time.sleep(0.001)
+
+
 def w03_tracked(rig, person):
     """Content may be changed, and is reported; untracked names beside it hold; an index that is not whole says nothing."""
     if not shutil.which("git"):
@@ -328,6 +337,7 @@ def w03_tracked(rig, person):
         with open(os.path.join(work, ".git/index"), "rb") as f:
             index = f.read()
         person.file(os.path.join(work, ".git/index"), lie(index))
+        later_than(os.path.join(work, ".git/index"))
         done = rig.run(person, ["sh", "-c", "echo '# evil' >>.bashrc; echo '# evil' >>SANDBOX.md; echo '# evil' >>.envrc; true"], work, options=["--json"])
         told = [k["what"] for k in json.loads(done.out)["left_behind"]]
         changed = not is_whole(work, ".envrc")
