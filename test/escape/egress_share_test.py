@@ -27,6 +27,13 @@ EMFILE = 24
 OWN_UID = 64123
 
 
+def listen(link):
+    """A wall whose box does not read what was refused rests."""
+    with link:
+        while link.recv(4096):
+            pass
+
+
 class Walls(Box):
     """A gate whose descriptors are few. Each wall has its ports from `first` on: DNS, its TCP, HTTP, HTTPS, proxy."""
 
@@ -52,6 +59,7 @@ class Walls(Box):
             for i, name in enumerate(names):
                 self.say(link, "WALL_NAMED", struct.pack("=II", 400 + i, 0) + name.encode().ljust(256, b"\0"))
             self.say(link, "WALL_BEGIN")
+            threading.Thread(target=listen, args=(link.dup(),), daemon=True).start()
         return link, said, sockets
 
 

@@ -312,7 +312,7 @@ for name, kind in (("_8443._https.api.test", 65), ("_8443._https.api.test", 64),
     check("a request for another port of its host is refused in words that say so", "a request to api.test:80 is for the host api.test:8080." in r.out, r)
     check("who connects to port 22, which nobody listed, is told so", "ssh ECONNRESET ECONNRESET" in r.out and
           [(d["code"], d["host"], d["address"]) for d in r.denials if d["port"] == 22] == [("port_not_listed", "api.test", r.denials[1]["address"]), ("no_name", None, "203.0.113.7")] and
-          'Add "api.test:22" to network.egress' in r.denials[1]["message"], r)
+          'Add "api.test:22" to %s.' % g.policy in r.denials[1]["message"], r)
     check("records of a listed host's services are not there, and nothing is refused by that", r.out.count("(3, [])") == 5 and
           [d["host"] for d in r.denials if d["code"] == "not_listed"] == ["_x._tcp.other.test"], r)
     r = g.python("for _ in range(20): ask('again.test')")
