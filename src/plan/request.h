@@ -77,6 +77,7 @@ enum { PLAN_UID = 1000, PLAN_GID = 1000 };
 #define PLAN_NO_ID UINT64_MAX              /* a TREE whose ids are left as they are */
 #define PLAN_USER "agent"
 #define PLAN_HOME "/home/agent"
+#define PLAN_SHELL "/bin/sh"
 #define PLAN_RESOLVER "198.18.0.1"          /* who answers names behind the wall: WALL_GATE of wall/wall.h */
 #define PLAN_RUNTIME_DIR "/carrel/bin"      /* holds the names of a chosen interpreter, first on the search path */
 

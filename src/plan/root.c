@@ -61,7 +61,7 @@ struct etc_row { const char *path, *content, *walled; /* instead, where network.
 
 /* Who is inside, and how names are looked up: nothing of the host's. */
 static const struct etc_row etc_made[] = {
-        { "/etc/passwd", "root:x:0:0:root:/:/usr/sbin/nologin\n" PLAN_USER ":x:1000:1000:" PLAN_USER ":" PLAN_HOME ":/bin/sh\n"
+        { "/etc/passwd", "root:x:0:0:root:/:/usr/sbin/nologin\n" PLAN_USER ":x:1000:1000:" PLAN_USER ":" PLAN_HOME ":" PLAN_SHELL "\n"
                          "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n" },
         { "/etc/group", "root:x:0:\n" PLAN_USER ":x:1000:\nnogroup:x:65534:\n" },
         { "/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n" },

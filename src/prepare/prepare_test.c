@@ -191,7 +191,7 @@ a_template_is_brought_in(void **state)
                             strcmp(b.p.plan->steps[i].text, "/opt/node-24/bin/node") == 0;
         assert_true(has_link);
         assert_int_equal(prepare_environment(&b.arena, &b.p, &command, &env, &b.e), 0);
-        assert_string_equal(env.items[0], "PATH=" PLAN_RUNTIME_DIR ":/opt/bin:/opt:/usr/local/bin:/usr/bin:/bin");
+        assert_string_equal(env.items[0], "PATH=" PLAN_HOME "/.local/bin:" PLAN_RUNTIME_DIR ":/opt/bin:/opt:/usr/local/bin:/usr/bin:/bin");
         assert_int_equal(b.host.rules->tool_roots.count + 1, b.p.rules->tool_roots.count);
         tear_down(&b);
         set_up(&b, NULL);

@@ -45,6 +45,9 @@ set(struct arena *arena, struct environment *env, const char *name, const char *
         return 0;
 }
 
+/* Where a command installs programs of its own: pip's and npm's user-wide place. The system's are read-only. */
+#define OWN_PREFIX PLAN_HOME "/.local"
+
 static const char *
 search_path(struct arena *arena, const struct environment_request *r)
 {
@@ -55,6 +58,7 @@ search_path(struct arena *arena, const struct environment_request *r)
                 path = arena_format(arena, "%s/bin:%s:%s", spec->carrel.tools.items[i], spec->carrel.tools.items[i], path);
         if (path && r->first_path)
                 path = arena_format(arena, "%s:%s", r->first_path, path);
+        path = path ? arena_format(arena, OWN_PREFIX "/bin:%s", path) : NULL;
         return path ? path : "/usr/bin:/bin";
 }
 
@@ -72,6 +76,21 @@ set_prompt(struct arena *arena, const struct environment_request *r, struct envi
         return set(arena, env, "PS1", prompt ? prompt : "(carrel) $ ", e);
 }
 
+/* The same user that /etc/passwd inside names. */
+static int
+set_user(struct arena *arena, struct environment *env, struct error *e)
+{
+        static const struct { const char *name, *value; } rows[] = {
+                { "USER", PLAN_USER }, { "LOGNAME", PLAN_USER }, { "SHELL", PLAN_SHELL },
+                { "NPM_CONFIG_PREFIX", OWN_PREFIX },   /* npm install -g */
+        };
+
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+                if (set(arena, env, rows[i].name, rows[i].value, e) < 0)
+                        return -1;
+        return 0;
+}
+
 static int
 set_base(struct arena *arena, const struct environment_request *r, struct environment *env, struct error *e)
 {
@@ -86,7 +105,7 @@ set_base(struct arena *arena, const struct environment_request *r, struct enviro
                 return -1;
         if (r->has_terminal && set_prompt(arena, r, env, e) < 0)
                 return -1;
-        return set(arena, env, "PWD", r->cwd, e);
+        return set(arena, env, "PWD", r->cwd, e) < 0 ? -1 : set_user(arena, env, e);
 }
 
 /*

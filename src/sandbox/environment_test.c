@@ -67,7 +67,8 @@ is_exactly(struct bench *b, const char *const *items)
 
 /* -- the base set --------------------------------------------------------------------------------------------- */
 
-#define BASE_PATH "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/home/agent"
+#define BASE_PATH "PATH=/home/agent/.local/bin:/usr/local/bin:/usr/bin:/bin", "HOME=/home/agent"
+#define WHO "USER=agent", "LOGNAME=agent", "SHELL=/bin/sh", "NPM_CONFIG_PREFIX=/home/agent/.local"
 
 static void
 the_base_set_is_closed(void **state)
@@ -77,13 +78,13 @@ the_base_set_is_closed(void **state)
         struct bench *b = bench_new();
 
         (void)state;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", NULL });
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", WHO, NULL });
         b->request.host = host;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", NULL });
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", WHO, NULL });
         b->request.has_terminal = true;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=xterm", "PS1=(carrel) $PWD $ ", "PWD=/workspace", NULL });
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=xterm", "PS1=(carrel) $PWD $ ", "PWD=/workspace", WHO, NULL });
         b->request.host = NULL;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PS1=(carrel) $PWD $ ", "PWD=/workspace", NULL });
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PS1=(carrel) $PWD $ ", "PWD=/workspace", WHO, NULL });
         bench_free(b);
 }
 
@@ -123,14 +124,14 @@ without_a_network_nothing_is_tried_again(void **state)
 
         (void)state;
         b->spec.wall.is_given = false;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", RETRIES, NULL });
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", WHO, RETRIES, NULL });
         b->request.extra = extra;
         b->request.extra_count = 1;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", "npm_config_fetch_retries=0", "PIP_RETRIES=3", "CARGO_NET_RETRY=0",
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", WHO, "npm_config_fetch_retries=0", "PIP_RETRIES=3", "CARGO_NET_RETRY=0",
                                              "UV_HTTP_RETRIES=0", NULL });
         b->request.extra_count = 0;
         b->spec.egress_count = 1;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", NULL });
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", WHO, NULL });
         bench_free(b);
 }
 
@@ -162,7 +163,7 @@ tools_come_first_in_path(void **state)
         (void)state;
         b->spec.carrel.tools = (struct spec_names){ tools, 2 };
         assert_int_equal(make(b), 0);
-        assert_string_equal(b->env.items[0], "PATH=/opt/a/bin:/opt/a:/opt/b/bin:/opt/b:/usr/local/bin:/usr/bin:/bin");
+        assert_string_equal(b->env.items[0], "PATH=/home/agent/.local/bin:/opt/a/bin:/opt/a:/opt/b/bin:/opt/b:/usr/local/bin:/usr/bin:/bin");
         bench_free(b);
 }
 
@@ -181,9 +182,9 @@ what_is_named_passes_through_if_it_is_there(void **state)
         b->spec.env.passthrough = names;
         b->spec.env.passthrough_count = 5;
         b->request.host = host;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=de_DE.UTF-8", "TERM=dumb", "PWD=/workspace", "EDITOR=vi", "EMPTY=", NULL });
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=de_DE.UTF-8", "TERM=dumb", "PWD=/workspace", WHO, "EDITOR=vi", "EMPTY=", NULL });
         b->request.host = nothing;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", NULL });
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", WHO, NULL });
         bench_free(b);
 }
 
@@ -233,7 +234,7 @@ secrets_are_bound_to_their_names(void **state)
 
         (void)state;
         b->request.host = host;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", "API_KEY=s3=cret", "TOKEN=other", NULL });
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", WHO, "API_KEY=s3=cret", "TOKEN=other", NULL });
         bench_free(b);
         secret_values_free(values);
 }
@@ -300,7 +301,7 @@ a_later_value_replaces_an_earlier_one_where_it_stood(void **state)
         b->request.host = host;
         b->request.extra = extra;
         b->request.extra_count = sizeof extra / sizeof *extra;
-        is_exactly(b, (const char *const[]){ "PATH=/p", "HOME=/h", "LANG=C.UTF-8", "TERM=vt100", "PWD=/workspace", "EDITOR=ed", "A=2=3", "B=",
+        is_exactly(b, (const char *const[]){ "PATH=/p", "HOME=/h", "LANG=C.UTF-8", "TERM=vt100", "PWD=/workspace", WHO, "EDITOR=ed", "A=2=3", "B=",
                                              NULL });
         bench_free(b);
 }
@@ -316,7 +317,7 @@ the_callers_word_goes_before_a_secret(void **state)
         (void)state;
         b->request.extra = extra;
         b->request.extra_count = 1;
-        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", "API_KEY=mine", NULL });
+        is_exactly(b, (const char *const[]){ BASE_PATH, "LANG=C.UTF-8", "TERM=dumb", "PWD=/workspace", WHO, "API_KEY=mine", NULL });
         bench_free(b);
         secret_values_free(values);
 }
@@ -366,15 +367,15 @@ there_is_room_for_so_many_and_no_more(void **state)
                 extra[i] = texts[i];
         }
         b->request.extra = extra;
-        b->request.extra_count = ENVIRONMENT_MAX - 5;
+        b->request.extra_count = ENVIRONMENT_MAX - 9;
         assert_int_equal(make(b), 0);
         assert_int_equal(b->env.count, ENVIRONMENT_MAX);
         b->request.extra_count++;
         assert_int_equal(make(b), -1);
         assert_int_equal(b->e.code, ERROR_QUOTA_EXCEEDED);
-        extra[ENVIRONMENT_MAX - 5] = "V0=again";      /* a full environment still takes a new value for an old name */
+        extra[ENVIRONMENT_MAX - 9] = "V0=again";      /* a full environment still takes a new value for an old name */
         assert_int_equal(make(b), 0);
-        assert_string_equal(b->env.items[5], "V0=again");
+        assert_string_equal(b->env.items[9], "V0=again");
         bench_free(b);
 }
 
@@ -396,8 +397,8 @@ no_memory_is_no_answer(void **state)
                 if (environment_make(&small, &b->request, &b->env, &b->e) < 0) {
                         assert_int_equal(b->e.code, ERROR_NO_MEMORY);
                 } else {
-                        assert_int_equal(b->env.count, 6);
-                        assert_string_equal(b->env.items[0], "PATH=/opt/a/bin:/opt/a:/usr/local/bin:/usr/bin:/bin");
+                        assert_int_equal(b->env.count, 10);
+                        assert_string_equal(b->env.items[0], "PATH=/home/agent/.local/bin:/opt/a/bin:/opt/a:/usr/local/bin:/usr/bin:/bin");
                         was_made = true;
                 }
                 arena_fini(&small);
@@ -415,8 +416,8 @@ everything_is_kept_only_where_it_is_asked(void **state)
         (void)state;
         b->request.host = host;
         b->request.keeps_all = true;
-        is_exactly(b, (const char *const[]){ "SECRET=1", "HOME=/home/agent", "PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "TERM=dumb",
-                                             "PWD=/workspace", NULL });
+        is_exactly(b, (const char *const[]){ "SECRET=1", "HOME=/home/agent", "PATH=/home/agent/.local/bin:/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "TERM=dumb",
+                                             "PWD=/workspace", WHO, NULL });
         bench_free(b);
 }
 

@@ -30,7 +30,7 @@ STATUSES = range(256) if DEEP else (0, 1, 2, 3, 17, 63, 64, 100, *range(123, 145
 WORDS = ("exited", "signaled", "timed_out", "oom_killed", "cpu_limit", "killed", "policy_killed", "lost")
 MEMBERS = {"id", "event", "exit_code", "signal", "timed_out", "oom_killed", "duration_ms", "cpu_ms", "memory_peak_kb", "stdout_bytes",
            "stderr_bytes", "dropped_bytes", "stdout", "stderr", "truncated", "left_behind", "errors", "warnings"}
-BASE_SET = {"PATH", "HOME", "TERM", "LANG", "PWD"}
+BASE_SET = {"PATH", "HOME", "TERM", "LANG", "PWD", "USER", "LOGNAME", "SHELL", "NPM_CONFIG_PREFIX"}
 RETRIES = {"npm_config_fetch_retries", "PIP_RETRIES", "CARGO_NET_RETRY", "UV_HTTP_RETRIES"}     # where network.egress lists nothing
 # Forks, leaves its session and its group, renames itself, ignores what can be ignored, holds both outputs open.
 SURVIVOR = r"""
@@ -438,6 +438,8 @@ def aip_environment():
         done = ws.run(["env"], env={**os.environ, "SECRET_X": "1", "NODE_ENV": "test", "LD_PRELOAD": "", "HOME": "/root"})
         got = dict(line.split("=", 1) for line in done.stdout.decode().splitlines())
         check("A36-096: only declared names reach the process", got.get("NODE_ENV") == "test" and set(got) == BASE_SET | RETRIES | {"NODE_ENV"}, got)
+        check("who is inside has one name, and a search path that begins at home",
+              (got["USER"], got["LOGNAME"], got["SHELL"], got["PATH"].split(":")[0]) == ("agent", "agent", "/bin/sh", "/home/agent/.local/bin"), got)
     with Workspace(more="identity: {name: root, email: r@x.y}\n") as ws, Workspace() as plain:
         ids = [w.run(["id", "-u"]).stdout for w in (ws, plain)]
         check("A36-144: identity is a label", ids[0] == ids[1] and ids[0].strip() not in (b"", b"0"), ids)
