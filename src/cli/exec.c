@@ -91,7 +91,7 @@ check(const struct executing *x, struct error *e)
 {
         const char *what = x->has_terminal && x->is_background ? "-t shows a terminal, and -d leaves it"
                            : x->has_terminal && x->ask.is_json  ? "-t shows a terminal, and --json collects the output"
-                           : x->has_terminal && !isatty(STDIN_FILENO) ? "-t shows a terminal, and standard input is none" : NULL;
+                           : x->has_terminal && !isatty(STDIN_FILENO) ? "-t needs a terminal, but standard input is not one" : NULL;
 
         if (what) {
                 (void)fail(e, ERROR_INVALID_ARGUMENT, "%s", what);

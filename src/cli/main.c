@@ -358,7 +358,7 @@ too_many(const char *command, const char *word)
 {
         struct error e;
 
-        (void)fail(&e, ERROR_INVALID_ARGUMENT, "%s: \"%.100s\" is one word too many", command, word);
+        (void)fail(&e, ERROR_INVALID_ARGUMENT, "%s: unexpected argument \"%.100s\"", command, word);
         error_hint(&e, "`carrel %s --help` shows how it is used.", command);
         return print_failure(NULL, &e, false);
 }

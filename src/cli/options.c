@@ -11,17 +11,57 @@
 #include "text/nearest.h"
 
 static int
-wrong(struct error *e, const char *command, const char *word, const char *what)
+wrong(struct error *e, const char *command, const char *what, const char *word)
 {
-        (void)fail(e, ERROR_INVALID_ARGUMENT, "%.64s: \"%.100s\" %s", command, word, what);
+        (void)fail(e, ERROR_INVALID_ARGUMENT, "%.64s: %s \"%.100s\"", command, what, word);
         error_hint(e, "`carrel %.64s --help` shows how it is used.", command);
         return -1;
 }
 
-void
-option_unknown_hint(struct error *e, const char *command, const char *meant)
+/* Options of Docker and its kind, for those who know them: what has the same effect here. A command's own options are found before. */
+static const struct { const char *names[4], *instead; } foreign[] = {
+        { { "--image" }, "Carrel has no images: a sandbox sees the programs of this machine, read-only. `carrel create --runtime NAME` chooses a version." },
+        { { "--network", "--net" }, "Only hosts that are named can be reached: `carrel run --allow HOST`, `carrel create --allow HOST`, or network.egress in SANDBOX.md." },
+        { { "--rm" }, "`carrel run` always removes its sandbox. One of `carrel create` stays until `carrel stop NAME`, or ends with --timeout T." },
+        { { "--cpus", "--cpu-shares", "--cpu-quota" }, "Write it in SANDBOX.md: metadata: {carrel: {limits: {cpu_millicores: 1000}}}, where 1000 is one processor." },
+        { { "--memory", "-m" }, "A limit holds for a whole sandbox: `carrel run --memory 512m`, `carrel create --memory 512m`, or limits.memory_mb in SANDBOX.md." },
+        { { "--pids", "--pids-limit" }, "A limit holds for a whole sandbox: `carrel run --pids N`, `carrel create --pids N`." },
+        { { "--disk", "--tmpfs", "--shm-size", "--storage-opt" }, "A limit holds for a whole sandbox: `carrel run --disk 4g`, `carrel create --disk 4g`." },
+        { { "--ulimit" }, "Write it in SANDBOX.md: metadata: {carrel: {limits: {open_files: 65536}}}." },
+        { { "--env-file" }, "Repeat -e NAME=VALUE, or name variables to forward in SANDBOX.md: env: {passthrough: [NAME]}." },
+        { { "--env" }, "Write it as -e NAME=VALUE." },
+        { { "-it", "-ti" }, "-t shows a terminal; standard input is forwarded anyway." },
+        { { "-i", "--interactive" }, "Leave it out: standard input is forwarded anyway." },
+        { { "--tty" }, "Write it as -t." },
+        { { "--privileged", "--cap-add", "--device", "--gpus" }, "No option gives a sandbox privileges, capabilities or devices of this machine." },
+        { { "--security-opt", "--cap-drop", "--userns" }, "Leave it out: a sandbox has no capabilities and its system calls are always filtered." },
+        { { "--user", "-u" }, "Leave it out: commands always run as an ordinary user inside (uid 1000)." },
+        { { "--entrypoint" }, "Write the whole command line after the options: -- COMMAND ARGUMENTS." },
+        { { "--volume", "--mount", "-v" }, "A mount belongs to a whole sandbox: `carrel run -v DIR:PATH`, `carrel create -v DIR:PATH`, or mounts in SANDBOX.md." },
+        { { "--workdir" }, "`carrel exec --cwd DIR`, or config: {cwd: DIR} in SANDBOX.md." },
+        { { "-d", "--detach" }, "Run it in a sandbox that stays: `carrel create --name demo`, then `carrel exec -d demo -- COMMAND`." },
+        { { "-p", "--publish", "--expose" }, "Ports belong to a sandbox that stays: `carrel create --name demo -p 3000`, then `carrel url demo 3000`." },
+        { { "--name" }, "A name belongs to a sandbox that stays: `carrel create --name demo`, then `carrel exec demo -- COMMAND`." },
+};
+
+static const char *
+instead_of(const char *option, size_t len)
 {
-        if (meant)
+        for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+                for (size_t k = 0; k < sizeof foreign[i].names / sizeof *foreign[i].names && foreign[i].names[k]; k++)
+                        if (strlen(foreign[i].names[k]) == len && strncmp(foreign[i].names[k], option, len) == 0)
+                                return foreign[i].instead;
+        return NULL;
+}
+
+void
+option_unknown_hint(struct error *e, const char *command, const char *option, const char *meant)
+{
+        const char *instead = instead_of(option, strcspn(option, "="));
+
+        if (instead)
+                error_hint(e, "%s `carrel %.64s --help` shows every option.", instead, command);
+        else if (meant)
                 error_hint(e, "Did you mean %.32s? `carrel %.64s --help` shows every option.", meant, command);
         else
                 error_hint(e, "`carrel %.64s --help` shows every option.", command);
@@ -37,8 +77,8 @@ unknown(struct error *e, const char *command, const char *word, const struct opt
         n = nearest_begin(name);
         for (size_t i = 0; i < count; i++)
                 (void)nearest_try(&n, rows[i].name, rows[i].name);
-        (void)wrong(e, command, word, "is no option of this command");
-        option_unknown_hint(e, command, n.found);
+        (void)fail(e, ERROR_INVALID_ARGUMENT, "%.64s: unknown option \"%.100s\"", command, word);
+        option_unknown_hint(e, command, word, n.found);
         return -1;
 }
 
@@ -69,13 +109,13 @@ take(int argc, char **argv, int at, const struct option_row *rows, size_t count,
                 return unknown(e, argv[0], argv[at], rows, count);
         if (row->flag) {
                 if (value)
-                        return wrong(e, argv[0], argv[at], "takes no value");
+                        return wrong(e, argv[0], "this option takes no value:", argv[at]);
                 *row->flag = true;
                 return 0;
         }
         if (!value) {
                 if (at + 1 >= argc)
-                        return wrong(e, argv[0], argv[at], "needs a value");
+                        return wrong(e, argv[0], "this option needs a value:", argv[at]);
                 value = argv[at + 1];
                 *ret_used = 2;
         }
@@ -84,7 +124,7 @@ take(int argc, char **argv, int at, const struct option_row *rows, size_t count,
         else if (row->list->count < OPTION_LIST_MAX)
                 row->list->items[row->list->count++] = value;
         else
-                return wrong(e, argv[0], argv[at], "stands too often");
+                return wrong(e, argv[0], "this option is repeated too often:", argv[at]);
         return 0;
 }
 
@@ -108,7 +148,7 @@ options_read(int argc, char **argv, const struct option_row *rows, size_t row_co
                         continue;
                 }
                 if (count == words_max)
-                        return wrong(e, argv[0], argv[i], "is one word too many");
+                        return wrong(e, argv[0], "unexpected argument", argv[i]);
                 words[count++] = argv[i];
         }
         *ret_word_count = count;

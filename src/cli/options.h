@@ -27,8 +27,8 @@ struct option_row {
 int options_read(int argc, char **argv, const struct option_row *rows, size_t row_count, const char **words,
                  size_t words_max, size_t *ret_word_count, struct error *e);
 
-/* What to do next after an option that is not known; `meant` may be NULL. */
-void option_unknown_hint(struct error *e, const char *command, const char *meant);
+/* What to do next after an unknown option ("--image=x", "-it"); `meant`, the nearest option of the command, may be NULL. */
+void option_unknown_hint(struct error *e, const char *command, const char *option, const char *meant);
 
 /*
  * The same for a command that runs another: reads options and `words_max` words, then options again until "--" or a word, where the other

@@ -97,8 +97,8 @@ read_option(char **argv, int argc, int *at, struct prepare_options *o, struct er
         const char *value = equals ? equals + 1 : NULL;
 
         if (!row) {
-                (void)fail(e, ERROR_INVALID_ARGUMENT, "there is no option %.64s; put -- before a command that starts with a dash", arg);
-                option_unknown_hint(e, argv[0], nearest_word(arg, len));
+                (void)fail(e, ERROR_INVALID_ARGUMENT, "%.64s: unknown option \"%.100s\"; put -- before a command that starts with a dash", argv[0], arg);
+                option_unknown_hint(e, argv[0], arg, nearest_word(arg, len));
                 return -1;
         }
         (*at)++;

@@ -161,7 +161,7 @@ checked(int argc, char **argv, struct prepare_options *o, struct error *e)
                 return -1;
         }
         if (o->wants_terminal && !isatty(STDIN_FILENO)) {
-                (void)fail(e, ERROR_INVALID_ARGUMENT, "-t shows a terminal, and standard input is none");
+                (void)fail(e, ERROR_INVALID_ARGUMENT, "-t needs a terminal, but standard input is not one");
                 error_hint(e, "Leave out -t where input or output is a pipe.");
                 return -1;
         }

@@ -36,7 +36,7 @@ static const struct kind {
         [VALUE_SCOPE] = { "scope", "all, or read: get and list only", "read", { 0, 0 }, { "all", "read" } },
         [VALUE_SIZE] = { "size", "a number and its unit, as 512m or 2g; without one, MiB", "2g", { 1, 1u << 30 }, { NULL } },
         [VALUE_TASKS] = { "number of processes", "a number from 1 to 4194304", "500", { 1, 4194304 }, { NULL } },
-        [VALUE_KEY_ACTION] = { "thing to do with tokens", "new, ls, or rm and the id of a token", "ls", { 0, 0 }, { "new", "ls", "rm" } },
+        [VALUE_KEY_ACTION] = { "action", "new, ls, or rm and the id of a token", "ls", { 0, 0 }, { "new", "ls", "rm" } },
 };
 
 /* " (1 to 65535)"; "" where it is no number. */
@@ -62,7 +62,7 @@ value_wrong(enum value_kind kind, struct value_place at, const char *text, struc
 
         for (size_t i = 0; k->words[i]; i++)
                 (void)nearest_try(&n, k->words[i], k->words[i]);
-        (void)fail_at(e, ERROR_INVALID_ARGUMENT, at.option, NULL, "%s: \"%.64s\" is no %s%s", at.option ? at.option : at.command, text, k->noun, bounds_of(kind, bounds, sizeof bounds));
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, at.option, NULL, "%s: invalid %s \"%.64s\"%s", at.option ? at.option : at.command, k->noun, text, bounds_of(kind, bounds, sizeof bounds));
         if (n.found)
                 error_hint(e, "Did you mean %s? It is %s. `carrel %s --help` shows all.", n.found, k->allowed, at.command);
         else if (at.option)

@@ -195,8 +195,13 @@ listeners_tcp(struct listeners *l, enum graph_slot slot, const char *option, con
 
         if (l->fds[slot] >= 0)
                 return 0;
-        if (address_read(text, &a, &len) < 0)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, option, NULL, "%s takes ADDRESS:PORT, as 127.0.0.1:7070 or [::1]:7070, and not %.64s", option, text);
+        if (address_read(text, &a, &len) < 0) {
+                bool is_port = strlen(text) <= 5 && text[0] >= '1' && text[0] <= '9' && strspn(text, "0123456789") == strlen(text);
+
+                (void)fail_at(e, ERROR_INVALID_ARGUMENT, option, NULL, "%s needs ADDRESS:PORT, not \"%.64s\"", option, text);
+                error_hint(e, "For example: %s 127.0.0.1:%s, or %s [::1]:0 for a free port.", option, is_port ? text : "7070", option);
+                return -1;
+        }
         if (!is_loopback(&a)) {
                 (void)fail_at(e, ERROR_INVALID_ARGUMENT, option, "not_loopback", "%s %.64s would be reached from other machines", option, text);
                 error_hint(e, "Listen on 127.0.0.1 and put a proxy that speaks TLS in front.");

@@ -19,6 +19,28 @@ enum { ID_TRIES = 64, WARNINGS_ROOM = 32 * 1024, ENV_ITEMS_MAX = 512, READS_MAX 
 /* -- what was asked ----------------------------------------------------------------------------------------------------------- */
 
 static int
+name_wrong(const char *name, struct error *e)
+{
+        char example[32];
+        size_t len = 0;
+
+        for (size_t i = 0; name[i] != '\0' && len + 1 < sizeof example; i++) {
+                char c = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] - 'A' + 'a') : name[i];
+                bool is_letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+
+                if (is_letter || (len > 0 && example[len - 1] != '-'))
+                        example[len++] = is_letter || c == '_' || c == '.' ? c : '-';
+        }
+        while (len > 0 && example[len - 1] == '-')
+                len--;
+        example[len] = '\0';
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, "name", "shape", "a name is [a-z0-9][a-z0-9_.-]{0,63}, and not sixteen hex digits, which an id is");
+        error_hint(e, "A name has lower-case letters, digits, dots, dashes and underscores, and begins with a letter or a digit. For example: %s",
+                   len > 0 && len != SANDBOX_ID_LEN - 1 ? example : "my-box");
+        return -1;
+}
+
+static int
 check_name(const char *name, struct error *e)
 {
         size_t len = strlen(name);
@@ -26,7 +48,7 @@ check_name(const char *name, struct error *e)
         bool begins_well = (name[0] >= 'a' && name[0] <= 'z') || (name[0] >= '0' && name[0] <= '9');
 
         if (len > 64 || !begins_well || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.-") != len || looks_like_id)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "name", "shape", "a name is [a-z0-9][a-z0-9_.-]{0,63}, and not sixteen hex digits, which an id is");
+                return name_wrong(name, e);
         return 0;
 }
 

@@ -49,8 +49,45 @@ def commands():
         check("what carrel gate refuses names the file of its list", "to egress.json" in done.stdout + done.stderr and "SANDBOX.md" not in done.stdout + done.stderr, done.stdout + done.stderr)
 
 
+# What Docker takes and Carrel does not, and what its hint has to name. "run" and "exec" stand for the two readers of options.
+DOCKER = [
+    ("run", "--image=debian", "no images"), ("run", "--network=host", "--allow HOST"), ("run", "--rm", "always removes its sandbox"),
+    ("run", "--cpus=1", "{cpu_millicores: 1000}"), ("run", "--env-file=x", "{passthrough: [NAME]}"), ("run", "-it", "-t shows a terminal"),
+    ("run", "--privileged", "No option gives"), ("run", "--user=0", "ordinary user"), ("run", "--entrypoint=sh", "-- COMMAND"),
+    ("run", "--volume=/a:/b", "-v DIR:PATH"), ("run", "--workdir=/", "--cwd DIR"), ("run", "-d", "exec -d demo"), ("run", "-p", "create --name demo -p 3000"),
+    ("run", "--name", "create --name demo"), ("create", "--image", "--runtime NAME"), ("create", "--network=host", "--allow HOST"), ("create", "--rm", "carrel stop NAME"),
+    ("exec", "--memory=1g", "create --memory"), ("exec", "-v", "create -v DIR:PATH"), ("exec", "-it", "-t shows a terminal"), ("exec", "-u", "ordinary user"),
+    ("run", "--tymeout", "Did you mean --timeout?"), ("exec", "--frobnicate", "`carrel exec --help` shows every option."),
+]
+
+
+def options():
+    with Workspace() as ws:
+        for command, option, wanted in DOCKER:
+            done = carrel(ws, command, option, "--", "true")
+            name = option.split("=")[0]
+            check("%s %s is told what to write instead" % (command, name), done.returncode == 125 and "unknown option \"" + name in done.stderr and wanted in done.stderr, done.stderr)
+        for metadata in ("cpu_millicores: 1000", "open_files: 65536"):
+            ws.write("SANDBOX.md", manifest(carrel="limits: {%s}" % metadata))
+            done = carrel(ws, "check")
+            check("%s is what a manifest takes" % metadata.split(":")[0], done.returncode == 0, done.stderr)
+        done = carrel(ws, "serve", "--state", os.path.join(ws.path, "none"), "--listen", "7070")
+        check("--listen of a port alone is told an address with it", done.returncode == 125 and "--listen 127.0.0.1:7070" in done.stderr, done.stderr)
+
+
+def names(d):
+    with Workspace() as ws:
+        for name, good in (("my box", "my-box"), ("Demo", "demo"), ("--", "my-box"), ("_a", "a"), ("0123456789abcdef", "my-box")):
+            done = carrel(ws, "create", "--state", d.state, "--json", "--name=" + name)
+            hint = json.loads(done.stdout)["error"]["hint"] if done.returncode else ""
+            again = carrel(ws, "create", "--state", d.state, "-q", "--name", hint.split("For example: ")[-1])
+            check("a name like %s is told one that works" % name[:20], hint.endswith("For example: " + good) and again.returncode == 0, done.stdout, again.stderr)
+            carrel(ws, "stop", "--state", d.state, good)
+
+
 def daemon():
     with Daemon() as d, Workspace() as ws:
+        names(d)
         state = ("--state", d.state)
         carrel(ws, "create", *state, "--name", "a", "--start")
         done = carrel(ws, "extend", *state, "a", "10m")
@@ -68,5 +105,6 @@ def daemon():
 need_programs()
 manifests()
 commands()
+options()
 daemon()
 end()

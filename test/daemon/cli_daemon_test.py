@@ -191,12 +191,12 @@ def mistakes(sh):
         (["exec", "-e", "NOT A NAME=1", box, "--", "true"], 125, "NAME=value"), (["exec", "--nonsense", box, "--", "true"], 125, "carrel exec --help"),
         (["exec", "-d", box, "--", "no-such-command"], 127, "command_not_found"),
         (["info", "no-such"], 126, "sandbox_not_found"), (["ps", "no-such"], 126, "sandbox_not_found"), (["ps"], 125, "needs"), (["stop"], 125, "carrel ls"),
-        (["output", box, "99"], 126, "exec_not_found"), (["output", box, "x"], 125, "is no number of an exec"), (["kill", box, "99"], 126, "exec_not_found"),
+        (["output", box, "99"], 126, "exec_not_found"), (["output", box, "x"], 125, "invalid number of an exec"), (["kill", box, "99"], 126, "exec_not_found"),
         (["kill", box, "1", "-s", "NONSENSE"], 125, "TERM"), (["extend", box], 125, "how long"), (["extend", box, "soon"], 125, "duration"),
         (["extend", "no-such", "1m"], 126, "sandbox_not_found"), (["url", box, "80"], 126, "carrel create -p"), (["url", box, "99999"], 125, "65535"),
         (["create", "--runtime", "cobol60"], 126, "runtime_unknown"), (["create", "-f", "/no/such/file"], 125, "file_unreadable"), (["create", "-w", "/no/such"], 125, "workspace_not_found"),
         (["create", "-p", "0"], 125, "port"), (["create", "--name", "Not A Name"], 125, "name"), (["create", "--metadata", "{"], 125, "metadata"),
-        (["create", "extra"], 125, "one word too many"), (["cp", "a", "b"], 125, "ID:PATH"), (["cp", box + ":a", box + ":b"], 125, "both"),
+        (["create", "extra"], 125, "unexpected argument"), (["cp", "a", "b"], 125, "ID:PATH"), (["cp", box + ":a", box + ":b"], 125, "both"),
         (["cp", box + ":no-such", "-"], 127, "file_not_found"), (["cp", "/no/such", box + ":"], 125, "opening"), (["cp", box + ":/dev/null", "-"], 125, "at path"),
         (["cp", "/etc/passwd", box + ":/etc/x"], 126, ""), (["key"], 125, "new, ls or rm"), (["key", "destroy"], 125, "new, ls, or rm"), (["key", "new", "--scope", "most"], 125, "scope"),
         (["events", "--for", "x"], 125, "duration"), (["ls", "--state", "/no/such"], 125, "carrel serve"), (["pause", "no-such"], 126, "sandbox_not_found"),
@@ -211,7 +211,7 @@ def mistakes(sh):
         (["create", "--tmeout", "5m"], 125, "Did you mean --timeout?"), (["ls", "--jsn"], 125, "Did you mean --json?"), (["run", "--tiemout=5", "true"], 125, "Did you mean --timeout?"),
         (["create", "--claim"], 126, "carrel serve --pool N"), (["exec", "--timeout", "300ms", box, "--", "sleep", "60"], 124, "after 300 ms (--timeout"),
         (["exec", "--cwd", "/no/such", box, "--", "pwd"], 125, "--cwd"), (["serve", "--pool", "257"], 125, "from 0 to 256"), (["serve", "--state", sh.daemon.state], 125, "process %d" % sh.daemon.child.pid),
-        (["version", "extra"], 125, "one word too many"), (["help", "run", "exec"], 125, "one word too many"),
+        (["version", "extra"], 125, "unexpected argument"), (["help", "run", "exec"], 125, "unexpected argument"),
         (["docs", "errrors"], 125, "Did you mean errors?"), (["doctor", "--jsn"], 125, "Did you mean --json?"),
     )
     for words, status, sentence in table:

@@ -124,7 +124,7 @@ def options(d):
                 carrel(d, "stop", out.strip())
         for value in {low - 1, high + 1, *(n for n in WRAPS if not low <= n <= high)}:
             status, out, err = said(words, str(value))
-            if status != 125 or ("(%d to %d)" % (low, high) not in err and (value >= 0 or "is no option" not in err)):
+            if status != 125 or ("(%d to %d)" % (low, high) not in err and (value >= 0 or "unknown option" not in err)):
                 wrong.append((value, status, out, err))
         check("carrel %s: both ends, and past them" % " ".join(words), not wrong, *wrong[:4])
     for words in timed:
@@ -137,7 +137,7 @@ def options(d):
                 carrel(d, "stop", out.strip())
         for value in ("0", "-1", "0ms", "%dh" % (YEAR_H + 1), "%dms" % (YEAR_H * 3600000 + 1), "%dh" % (2 ** 64 // 3600000 + 1), "%dms" % 2 ** 63, "%dms" % (2 ** 64 - 1), "%dms" % 2 ** 64, str(10 ** 30)):
             status, out, err = said(words, value)
-            if status != 125 or ("(1ms to 8760h)" not in err and (value != "-1" or "is no option" not in err)):
+            if status != 125 or ("(1ms to 8760h)" not in err and (value != "-1" or "unknown option" not in err)):
                 wrong.append((value, status, out, err))
         check("carrel %s: both ends, and past them" % " ".join(words), not wrong, *wrong[:4])
 
