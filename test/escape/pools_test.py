@@ -3,6 +3,8 @@
 
 Nothing here takes more than the least that shows whether the pool is open; the tables of limits are resources_test.py's.
 """
+import errno
+import fcntl
 import json
 import os
 import subprocess
@@ -139,8 +141,33 @@ def inodes():
             check("D12: %d files on a disk of 3000 inodes: %s" % (count, event), json.loads(done.stdout).get("event") == event, done)
 
 
+# struct sock_fprog with one instruction: SECCOMP_RET_ALLOW.
+FILTER = CALLS + "import struct\ni=ctypes.create_string_buffer(struct.pack('=HBBI',6,0,0,0x7fff0000))\np=ctypes.create_string_buffer(struct.pack('@HP',1,ctypes.addressof(i)))\n" \
+         "say(l.prctl(22,2,p,0,0))"
+LOCK = "import fcntl,sys\nf=open('own','r+')\nfcntl.%s(f,fcntl.LOCK_EX)\nprint('held',flush=True)\nsys.stdin.readline()"
+
+
+def not_capped():
+    """What the table of pools calls not capped goes this far, as the known limits say; each could be shut only for every program."""
+    with Workspace() as ws:
+        check("D12: (known limit) a command may install filters of seccomp", first_word(ws.python(FILTER)) == 0)
+        check("D12: (known limit) it may have disks written back", first_word(ws.python(CALLS + "l.sync(); say(l.syncfs(os.open('.',os.O_RDONLY)))")) == 0)
+        ws.run(["sh", "-c", "echo x > own"])
+        for how in ("flock", "lockf"):
+            p = subprocess.Popen(ws.argv(["python3", "-c", LOCK % how]), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            said = p.stdout.readline()
+            with open(os.path.join(ws.path, "own"), "r+", encoding="ascii") as f:
+                try:
+                    getattr(fcntl, how)(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    waits = False
+                except OSError as e:
+                    waits = e.errno in (errno.EAGAIN, errno.EACCES)
+            check("D12: (known limit) a lock by %s on a file of the workspace makes the host wait, and opening it does not" % how, said == b"held\n" and waits, said, waits)
+            p.communicate(b"\n", timeout=ALWAYS)
+
+
 if __name__ == "__main__":
     need_programs()
-    for part in (aio, huge_pages, of_the_machine, kernel_protocols, leases, sockets, of_the_caller, inodes):
+    for part in (aio, huge_pages, of_the_machine, kernel_protocols, leases, sockets, of_the_caller, inodes, not_capped):
         part()
     end()

@@ -143,6 +143,13 @@ def closed_tools():
             refused = {name: tool(TENANT, name) for name in ("private/pub", "private/none", "private", "group/pub", "open/shut", "open/link", "open/nowhere", "open/none", "open/pub/f/g")}
             check("nothing below a closed directory is shown, by whatever name, and whether it is there is not told",
                   len(set(refused.values())) == 1 and refused["private/pub"][:2] == ("403", "mount_denied"), refused)
+        listed = os.path.join(folder, "private", "pub")
+        with Tenants("--socket-mode", "0666", "--host", host_file(folder, mount_roots=[listed])) as d:
+            mounts = [{"source": {"inline": {"provider": "local-fs", "config": {"path": listed}}}, "at": "/listed", "mode": "read-only"}]
+            a = d.by(TENANT, "POST", "/v1/sandboxes", {"manifest": {"provider": "local", "config": {}, "mounts": mounts}})
+            ran = d.by(TENANT, "POST", "/v1/sandboxes/%s/execs" % (a.json or {}).get("id", "none"), {"command": "cat /listed/f"})
+            check("(known limit) what the operator lists under mount_roots is shown, also below a closed directory", a.status == 201 and ran.json.get("stdout") == "HOSTCANARY\n", a, ran)
+            d.by(TENANT, "DELETE", "/v1/sandboxes/%s" % (a.json or {}).get("id", "none"))
     finally:
         shutil.rmtree(folder)
 

@@ -270,6 +270,10 @@ def w02_made(rig, person):
     work = rig.payload(person, MAKE.replace("range(1000)", "range(10)"))
     seen = rig.run(person, ["python3", "payload.py"], work, off=["protect"], text=manifest())
     rig.tap.ok(len(there(work)) >= 9, f"W02 without protect they stay ({person.name})", *there(work), *seen.tell())
+    work = person.directory()
+    below = rig.run(person, ["sh", "-c", "mkdir -p a/b/.claude && echo x >a/b/.envrc && echo x >.envrc && while [ -e .envrc ]; do sleep 0.01; done"], work, text=manifest())
+    rig.tap.ok(below.status == 0 and all(os.path.lexists(os.path.join(work, "a/b", n)) for n in (".claude", ".envrc")) and b"a/b" not in below.err,
+               f"W02 (known limit) below the top they stay, and are not reported ({person.name})", *below.tell())
 
 
 def w02_elsewhere(rig, person):
@@ -343,6 +347,13 @@ def w03_tracked(rig, person):
         changed = not is_whole(work, ".envrc")
         rig.tap.ok(is_whole(work, ".bashrc") and is_whole(work, "SANDBOX.md") and changed == (label == "is whole") and told == (["changed"] if changed else []),
                    f"W03 an index that {label}: the tracked name is {'content, and its change is reported' if changed else 'held'} ({person.name})", done.out[-900:])
+    work = person.directory()
+    person.file(os.path.join(work, ".envrc"), "mine\n")
+    person.file(os.path.join(work, "SANDBOX.md"), manifest())
+    git(work, "init", "-q")
+    runs = [rig.run(person, ["sh", "-c", words], work, options=["--json"]) for words in ("git add -f .envrc; echo '# evil' >>.envrc; true", "echo '# evil' >>.envrc")]
+    told = [[k["what"] for k in json.loads(done.out)["left_behind"]] for done in runs]
+    rig.tap.ok(told == [[], ["changed"]] and not is_whole(work, ".envrc"), f"W03 (known limit) a name that a command adds to the index is content from the next run on ({person.name})", *told)
 
 
 def w02_living(rig, person):
