@@ -171,7 +171,7 @@ plan_private(struct builder *b)
  */
 static const char *const masked[] = {
         "/proc/keys", "/proc/key-users", "/proc/kallsyms", "/proc/config.gz", "/proc/cmdline", "/proc/modules", "/proc/interrupts",
-        "/proc/sched_debug", "/proc/latency_stats", "/proc/sys/kernel/random/boot_id",
+        "/proc/sched_debug", "/proc/latency_stats", "/proc/locks", "/proc/sys/kernel/random/boot_id",
 };
 static const char *const masked_dirs[] = { "/proc/acpi", "/proc/scsi", "/proc/asound", "/proc/bus", "/proc/fs", "/proc/driver", "/proc/pressure" };
 

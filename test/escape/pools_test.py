@@ -7,12 +7,15 @@ import errno
 import fcntl
 import json
 import os
+import struct
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import ALWAYS, CARREL, LAYERS, ROOT, Workspace, check, end, has_layers, need_programs, report
 
+OFD_SETLK = 37
 CALLS = "import ctypes,os,sys\nl=ctypes.CDLL(None,use_errno=True)\ndef say(r): print(r if r>=0 else -ctypes.get_errno(),flush=True)\n"
 
 
@@ -44,6 +47,11 @@ def huge_pages():
 def of_the_machine():
     asked("no trigger of pressure", "try: f=open('/proc/pressure/memory','r+b',0); f.write(b'some 500000 2000000'+bytes(1)); print(0)\nexcept OSError as e: print(-e.errno)",
           (-2, -13, -95), lambda r: r == 0, "mask")
+    # Two sandboxes could speak by it: what one locks in its workspace, with which bytes, would stand in the other's.
+    with tempfile.TemporaryFile() as f:
+        fcntl.fcntl(f, OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 4242, 1, 0))
+        asked("no list of the files that others have locked", "try: print(sum(line.split()[-1]=='4242' for line in open('/proc/locks')))\nexcept OSError as e: print(-e.errno)",
+              (-2, -13), lambda r: r == 1, "mask")
     asked("no word of which start of the host this is", "try: open('/proc/sys/kernel/random/boot_id').read(); print(0)\nexcept OSError as e: print(-e.errno)",
           (-2, -13), lambda r: r == 0, "mask")
 
