@@ -1,11 +1,13 @@
 /*
- * host/places.c - the closed tables of host directories and /etc items a sandbox may see, read-only.
+ * host/places.c - the closed tables of host directories and settings a sandbox may see, read-only.
  *
  * Room: host (acting). Touches: stat and readlink of the rows, nothing else.
  * Knows what a program needs to start. Knows nothing of mounts: the plan decides how each row is shown.
  * Theory: a row is here because a common program breaks without it, and holds nothing private: no accounts, no
  * keys, no names of this machine or its network. passwd, group, nsswitch.conf, hosts, resolv.conf, hostname and
- * machine-id are made for each sandbox, never shown. Whatever is not in the tables does not exist inside.
+ * machine-id are made for each sandbox, never shown. Whatever is not in the tables does not exist inside. Not in them, though
+ * programs read them: npmrc, pip.conf, gemrc, wgetrc and settings.xml may hold passwords; profile and bash.bashrc set PATH and the
+ * prompt, which are ours; dpkg's statoverride names accounts. Each row costs a start some 30 us where it exists.
  */
 #include "host/places.h"
 
@@ -27,7 +29,7 @@ static const struct place_row dirs[] = {
         { "/gnu/store", "Guix: every program and library" },
 };
 
-/* In order of need. /etc itself is made; these are shown where they exist. */
+/* In order of need. /etc and /var themselves are made; these are shown where they exist. */
 static const struct place_row etc[] = {
         { "/etc/ld.so.cache", "the loader finds libraries through it" },
         { "/etc/alternatives", "Debian: /usr/bin/awk, editor, java and others are links through it" },
@@ -43,12 +45,45 @@ static const struct place_row etc[] = {
         { "/etc/localtime", "the time zone; nearly everywhere a link into /usr" },
         { "/etc/os-release", "which system this is; installers and runtimes ask; a link into /usr" },
         { "/etc/fonts", "fontconfig: plots and images with text" },
+        { "/etc/python3.10", "Ubuntu 22.04: sitecustomize.py is a link into it" },
         { "/etc/python3.11", "Debian 12: sitecustomize.py is a link into it" },
         { "/etc/python3.12", "Ubuntu 24.04: the same" },
         { "/etc/python3.13", "Debian 13: the same" },
+        { "/etc/python3.14", "the next version: the same" },
+        { "/etc/java-11-openjdk", "Debian 11: the same as the next" },
         { "/etc/java-17-openjdk", "Debian: java.security is a link into it; java does not start without" },
         { "/etc/java-21-openjdk", "the same, next long-term version" },
+        { "/etc/java-25-openjdk", "the same, next long-term version" },
         { "/etc/java", "Fedora: the same" },
+        { "/etc/ld-musl-x86_64.path", "Alpine: where musl's loader looks" },
+        { "/etc/ld-musl-aarch64.path", "the same as above" },
+        { "/etc/debian_version", "which system this is; installers and ansible ask" },
+        { "/etc/lsb-release", "Ubuntu: the same" },
+        { "/etc/redhat-release", "Fedora: the same" },
+        { "/etc/alpine-release", "Alpine: the same" },
+        { "/etc/timezone", "Debian: the name of the time zone" },
+        { "/etc/mime.types", "Python's mimetypes and web servers: types of files" },
+        { "/etc/manpath.config", "man does not begin without" },
+        { "/etc/groff", "Debian: groff's site directory is a link to it; man warns without" },
+        { "/etc/maven/m2.conf", "Debian: mvn does not start without; never settings.xml, which may hold passwords of repositories" },
+        { "/etc/maven/logging", "Debian: the same as above" },
+        { "/etc/php/8.2/cli", "Debian 12: which extensions PHP loads; never those of fpm, whose pools may hold secrets" },
+        { "/etc/php/8.2/mods-available", "what the above are links to" },
+        { "/etc/php/8.3/cli", "Ubuntu 24.04: the same" },
+        { "/etc/php/8.3/mods-available", "the same as above" },
+        { "/etc/php/8.4/cli", "Debian 13: the same" },
+        { "/etc/php/8.4/mods-available", "the same as above" },
+        { "/etc/R/Renviron", "Debian: R does not find its libraries without; never Renviron.site, which may hold tokens" },
+        { "/etc/R/ldpaths", "Debian: R's own start reads it" },
+        { "/etc/R/Makeconf", "Debian: R builds packages with it" },
+        { "/etc/R/repositories", "Debian: the public ones" },
+        { "/etc/texmf/web2c", "Debian: TeX's settings" },
+        { "/var/lib/texmf", "Debian: TeX's formats and maps; pdflatex does not start without" },
+        { "/etc/ImageMagick-6/delegates.xml", "ImageMagick: formats that another program reads; never policy.xml, which may hold a passphrase" },
+        { "/etc/ImageMagick-7/delegates.xml", "the same as above" },
+        { "/etc/libreoffice", "Debian: LibreOffice's registry is a link to it" },
+        { "/var/lib/dpkg/status", "Debian: which packages are installed (dpkg -l, pip's and installers' checks)" },
+        { "/var/lib/dpkg/info", "Debian: what is in them (dpkg -L, dpkg -S)" },
 };
 
 _Static_assert(sizeof dirs / sizeof *dirs <= HOST_DIRS_MAX, "host_facts.dirs holds every row");
@@ -88,35 +123,56 @@ dir_read(const char *path, struct host_dir *ret, mode_t *ret_mode)
 }
 
 /*
+ * What any user of the host may read, and nobody but the system change. The system is whoever owns /etc, which in a user namespace need
+ * not look like root; its own group may write there in some images.
+ */
+static bool
+is_settled(const struct stat *st, const struct stat *system)
+{
+        mode_t read = S_ISDIR(st->st_mode) ? S_IROTH | S_IXOTH : S_IROTH;
+
+        return (S_ISREG(st->st_mode) || S_ISDIR(st->st_mode)) && (st->st_mode & read) == read && (st->st_mode & S_IWOTH) == 0 &&
+               (st->st_uid == 0 || st->st_uid == system->st_uid) && ((st->st_mode & S_IWGRP) == 0 || st->st_gid == 0 || st->st_gid == system->st_gid);
+}
+
+bool
+place_is_settled(const char *path, const struct stat *system)
+{
+        struct stat st;
+
+        return stat(path, &st) == 0 && is_settled(&st, system);
+}
+
+/*
  * Regular files and directories only: a device, socket or pipe under one of these names is not what it says. A link into /usr is
  * made again inside, which costs less than a mount; any other link is followed here, and what it leads to is shown.
  */
 static bool
-etc_read(const char *path, struct host_dir *ret)
+etc_read(const char *path, const struct stat *system, struct host_dir *ret)
 {
-        struct stat st;
         mode_t mode;
+        bool is_whole = dir_read(path, ret, &mode);
 
-        if (dir_read(path, ret, &mode) && !ret->is_link)
-                return true;
-        if (!ret->is_link)
-                return S_ISREG(mode);
-        if (strncmp(ret->target, "/usr/", 5) == 0 || strncmp(ret->target, "../usr/", 7) == 0)
+        if (mode == 0 || !place_is_settled(path, system))
+                return false;
+        if (ret->is_link && is_whole && (strncmp(ret->target, "/usr/", 5) == 0 || strncmp(ret->target, "../usr/", 7) == 0))
                 return strstr(ret->target + 4, "..") == NULL;
         ret->is_link = false;
-        return stat(path, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
+        return true;
 }
 
 void
 host_places_read(struct host_facts *ret)
 {
+        struct stat system;
+        bool has_system = stat("/etc", &system) == 0;
         mode_t mode;
 
         ret->dir_count = ret->etc_count = 0;
         for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
                 if (dir_read(dirs[i].path, &ret->dirs[ret->dir_count], &mode))
                         ret->dir_count++;
-        for (size_t i = 0; i < sizeof etc / sizeof *etc; i++)
-                if (etc_read(etc[i].path, &ret->etc[ret->etc_count]))
+        for (size_t i = 0; has_system && i < sizeof etc / sizeof *etc; i++)
+                if (etc_read(etc[i].path, &system, &ret->etc[ret->etc_count]))
                         ret->etc_count++;
 }

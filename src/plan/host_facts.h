@@ -52,7 +52,7 @@ struct host_dir {
         char target[128];                /* of the link */
 };
 
-enum { HOST_DIRS_MAX = 12, HOST_ETC_MAX = 32 };
+enum { HOST_DIRS_MAX = 12, HOST_ETC_MAX = 72 };
 
 struct host_facts {
         char kernel[65];                 /* uname -r */
@@ -66,7 +66,7 @@ struct host_facts {
         bool has_seccomp, has_user_ns, has_openat2, has_clone3, has_mount_api, has_idmap, has_pidfd, has_close_range;
         bool has_wall;                   /* both families of addresses, which the wall of network.egress catches (wall/wall.h) */
         struct host_dir dirs[HOST_DIRS_MAX];     size_t dir_count;
-        struct host_dir etc[HOST_ETC_MAX];       size_t etc_count;   /* paths under /etc that exist and may be shown; a link into /usr is made again */
+        struct host_dir etc[HOST_ETC_MAX];       size_t etc_count;   /* settings under /etc and /var that exist and may be shown; a link into /usr is made again */
         struct cgroup_facts cgroup;
         char runtime_dir[FACTS_PATH_MAX];        /* for leases: /run/carrel, $XDG_RUNTIME_DIR/carrel or /tmp/carrel-UID */
 };

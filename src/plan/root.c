@@ -92,7 +92,7 @@ plan_etc(struct builder *b)
                 if (shown->is_link)
                         (void)add_text(b, STEP_LINK, shown->path, shown->target, "as on the host");
                 else
-                        add_text(b, STEP_BIND, shown->path, shown->path, "loader, certificates, fonts")->flags |=
+                        add_text(b, STEP_BIND, shown->path, shown->path, "loader, certificates, fonts, settings of programs")->flags |=
                                 read_only(b) | STEP_OPTIONAL | STEP_NO_EXEC | STEP_RECURSIVE | relaxed(b);
         }
 }
