@@ -70,8 +70,13 @@ ask_failed(const struct ask *a, const char *file, const struct carrel_error *e)
 int
 ask_no_sandbox(const struct ask *a, const char *id)
 {
+        struct carrel_execs *execs = NULL;
+        struct carrel_error said;
         struct error e;
 
+        if (carrel_exec_list(a->c, id, &execs, &said) < 0)     /* carrel_get() says only that there is none; this says why */
+                return ask_failed(a, NULL, &said);
+        carrel_free(execs);
         (void)fail_at(&e, ERROR_NOT_FOUND, "id", NULL, "there is no sandbox %.64s", id);
         return ask_wrong(a, &e);
 }

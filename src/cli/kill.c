@@ -1,7 +1,7 @@
 /*
  * cli/kill.c - `carrel kill`: ends the process tree of an exec, or sends it a signal.
  *
- * Room: cli (joining, program). Touches: fd (standard streams); the rest is libcarrel's.
+ * Room: cli (joining, program). Touches: fd (standard streams), clock; the rest is libcarrel's.
  */
 #include <signal.h>
 #include <string.h>
@@ -11,6 +11,9 @@
 #include "cli/commands.h"
 #include "cli/finding_print.h"
 #include "cli/value.h"
+#include "clock/clock.h"
+
+enum { END_WAIT_MS = 10000 };
 
 static const struct { const char *name; int number; } signals[] = {
         { "HUP", SIGHUP }, { "INT", SIGINT }, { "QUIT", SIGQUIT }, { "KILL", SIGKILL }, { "TERM", SIGTERM }, { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 },
@@ -35,12 +38,12 @@ signal_read(const char *text, int *ret, struct error *e)
 }
 
 static int
-print_answer(const struct ask *a, int ran)
+print_answer(const struct ask *a, int ran, bool is_late)
 {
         struct json_writer w;
 
         if (!a->is_json) {
-                (void)puts(ran ? "killed, with every process it had started" : "it had ended already");
+                (void)puts(!ran ? "it had ended already" : is_late ? "SIGKILL was sent to all its processes, and some have not ended yet" : "killed, with every process it had started");
                 return 0;
         }
         json_init(&w, true);
@@ -50,16 +53,72 @@ print_answer(const struct ask *a, int ran)
         return json_print(&w, stdout);
 }
 
+/* The exec's stream, where it still runs; NULL: there is nothing to wait for. */
+static struct carrel_exec *
+watch(const struct ask *a, uint32_t exec)
+{
+        struct carrel_exec_info *info = NULL;
+        struct carrel_exec *x = NULL;
+        struct carrel_error ignored;
+
+        if (carrel_exec_get(a->c, a->words[0], exec, &info, &ignored) < 0 || !info)
+                return NULL;
+        if (!info->has_end && carrel_attach(a->c, a->words[0], exec, info->end.stdout_bytes, info->end.stderr_bytes, 0, &x, &ignored) < 0)
+                x = NULL;
+        carrel_free(info);
+        return x;
+}
+
+/* Until the end is reported, so that `carrel ps` and whatever comes next see it; what is still printed is left for `carrel output`. */
+static bool
+wait_for_end(struct carrel_exec *x)
+{
+        uint64_t until = clock_boot_ms() + END_WAIT_MS, now;
+        struct carrel_error ignored;
+        struct carrel_piece p;
+
+        while ((now = clock_boot_ms()) < until && carrel_exec_read(x, (int)(until - now), &p, &ignored) > 0)
+                if (p.kind == CARREL_END)
+                        return true;
+        return false;
+}
+
+static int
+kill_exec(const struct ask *a, uint32_t exec)
+{
+        struct carrel_exec *x = watch(a, exec);
+        struct carrel_error failed;
+        int ran = 0, status;
+
+        if (carrel_kill(a->c, a->words[0], exec, &ran, &failed) < 0) {
+                status = ask_failed(a, NULL, &failed);
+        } else {
+                bool is_late = ran && x && !wait_for_end(x);
+
+                status = print_answer(a, ran, is_late);
+        }
+        if (x)
+                (void)carrel_exec_detach(x, NULL);
+        return status;
+}
+
+static int
+signal_exec(const struct ask *a, uint32_t exec, int signal)
+{
+        struct carrel_error failed;
+
+        return carrel_signal(a->c, a->words[0], exec, signal, &failed) < 0 ? ask_failed(a, NULL, &failed) : 0;
+}
+
 int
 cmd_kill(int argc, char **argv)
 {
         struct ask a = { .state = NULL };
         const char *name = NULL;
         const struct option_row rows[] = { ASK_ROWS(&a), { "-s", &name, NULL } };
-        struct carrel_error failed;
         struct error e;
         uint64_t exec;
-        int status, result, signal = 0, ran = 1;
+        int status, signal = 0;
 
         if (ask_read(&a, argc, argv, rows, sizeof rows / sizeof *rows, 2, 2, "the id of a sandbox and the number of an exec", &e) < 0 ||
             value_number_read(VALUE_EXEC, (struct value_place){ "kill", NULL }, a.words[1], &exec, &e) < 0 || (name && signal_read(name, &signal, &e) < 0))
@@ -67,10 +126,5 @@ cmd_kill(int argc, char **argv)
         status = ask_open(&a);
         if (status != 0)
                 return status;
-        result = signal > 0 ? carrel_signal(a.c, a.words[0], (uint32_t)exec, signal, &failed) : carrel_kill(a.c, a.words[0], (uint32_t)exec, &ran, &failed);
-        if (result < 0)
-                status = ask_failed(&a, NULL, &failed);
-        else if (signal == 0)
-                status = print_answer(&a, ran);
-        return ask_close(&a, status);
+        return ask_close(&a, signal > 0 ? signal_exec(&a, (uint32_t)exec, signal) : kill_exec(&a, (uint32_t)exec));
 }

@@ -10,6 +10,7 @@
 
 #include "api/operation.h"
 #include "base/error.h"
+#include "keeper/ended.h"
 #include "keeper/peer.h"
 #include "prepare/prepare.h"
 #include "store/store.h"
@@ -69,6 +70,7 @@ struct keeper {
         struct sandbox *first, *last;  /* oldest first */
         size_t sandbox_count;
         uint64_t last_sandbox;         /* its number */
+        struct ended ended;            /* the last that ended, for who asks after them */
         struct sandbox *buried;        /* ended, and their rows could not be removed yet */
         unsigned damaged_count;        /* rows that were not what was written, at the start */
         struct box *boxes;             /* with a sandbox or, those to be collected, without */

@@ -567,7 +567,7 @@ find_exec(struct call *c, struct sandbox **ret, struct wire_box_listed **ret_exe
                 return CALL_WAITS;
         *ret_exec = (*ret)->box ? box_find_exec((*ret)->box, exec) : NULL;
         if (!*ret_exec)
-                return fail_at(e, ERROR_EXEC_NOT_FOUND, "exec", NULL, "the sandbox %s knows no exec %u", (*ret)->id, exec), CALL_FAILED;
+                return fail_at(e, ERROR_EXEC_NOT_FOUND, "exec", NULL, "there is no exec %u in the sandbox %.64s", exec, record_get_text(&c->record, FIELD_ID, (*ret)->id)), CALL_FAILED;
         return CALL_DONE;
 }
 

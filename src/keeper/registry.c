@@ -59,7 +59,7 @@ registry_find(struct keeper *k, const struct caller *who, const char *id, struct
         if (!found)
                 found = registry_find_name(k, who->owner, id);
         if (!found)
-                (void)fail_at(e, ERROR_NOT_FOUND, "id", NULL, "there is no sandbox %.64s", id);
+                (void)ended_fail(&k->ended, who->owner, id, loop_now_ms(), e);
         return found;
 }
 

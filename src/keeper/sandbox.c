@@ -178,7 +178,7 @@ sandbox_need_box(struct sandbox *s, struct call *c, struct error *e)
         case SANDBOX_STARTING:
                 break;
         case SANDBOX_STOPPING:
-                return fail_at(e, ERROR_NOT_FOUND, "id", NULL, "there is no sandbox %s", s->id), CALL_FAILED;
+                return fail_at(e, ERROR_NOT_FOUND, "id", s->stop_cause, "the sandbox %s is stopping", s->id), CALL_FAILED;
         case SANDBOX_FAILED:
                 return failed_state(s, e);
         }
@@ -328,6 +328,8 @@ finish(struct sandbox *s)
         port_use_sandbox_gone(s);
         s->state = SANDBOX_STOPPING;
         s->row.cause = s->stop_cause;
+        if (s->row.owner)
+                ended_add(&k->ended, s->id, s->row.name, s->row.owner, s->stop_cause ? s->stop_cause : "stopped", loop_now_ms());
         watch_tell(s, "stopped", NULL);
         for (struct call *c = calls_take(&s->stopping); c; c = calls_take(&s->stopping)) {
                 struct record_writer w = reply_begin(c);

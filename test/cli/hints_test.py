@@ -85,9 +85,45 @@ def names(d):
             carrel(ws, "stop", "--state", d.state, good)
 
 
+def execs(d):
+    with Workspace() as ws:
+        state = ("--state", d.state)
+        carrel(ws, "create", *state, "--name", "w", "--start")
+        for command in ("kill", "output"):
+            done = carrel(ws, command, *state, "w", "99")
+            check("%s of an unknown exec is told by the name that was given" % command, "there is no exec 99 in the sandbox w" in done.stderr, done.stderr)
+        for command in ("exec sleep 1000", "trap '' TERM; while :; do echo x; done"):
+            number = carrel(ws, "exec", *state, "-d", "w", "--", "sh", "-c", command).stdout.strip()
+            killed = carrel(ws, "kill", *state, "w", number)
+            entry = [x for x in json.loads(carrel(ws, "ps", *state, "--json", "w").stdout)["items"] if x["exec"] == int(number)]
+            check("kill waits for the end: %s" % command, killed.stdout.startswith("killed") and entry[0].get("outcome") == "killed", killed, entry)
+            done = carrel(ws, "kill", *state, "w", number)
+            check("  and a second one says that it had ended", done.stdout == "it had ended already\n", done)
+
+
+def ended(d):
+    """The first words of an error are the same whoever asks; how many seconds ago is whatever it is."""
+    with Workspace() as ws:
+        state = ("--state", d.state)
+        carrel(ws, "create", *state, "--name", "short", "--timeout", "100ms", "--start")
+        while '"short"' in carrel(ws, "ls", *state, "--json").stdout:
+            pass
+        for words in (("exec", *state, "short", "--", "true"), ("info", *state, "short"), ("ps", *state, "short")):
+            done = carrel(ws, *words)
+            check("%s of a sandbox whose time is over says so" % words[0], "the sandbox short ended " in done.stderr and " s ago: its time was up" in done.stderr, done.stderr)
+        carrel(ws, "create", *state, "--name", "gone")
+        carrel(ws, "stop", *state, "gone")
+        done = carrel(ws, "exec", *state, "gone", "--", "true")
+        check("of one that was stopped, that", "it was stopped" in done.stderr, done.stderr)
+        done = carrel(ws, "exec", *state, "never", "--", "true")
+        check("of one that never was, nothing", "there is no sandbox never" in done.stderr, done.stderr)
+
+
 def daemon():
     with Daemon() as d, Workspace() as ws:
         names(d)
+        execs(d)
+        ended(d)
         state = ("--state", d.state)
         carrel(ws, "create", *state, "--name", "a", "--start")
         done = carrel(ws, "extend", *state, "a", "10m")
