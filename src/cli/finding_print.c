@@ -138,9 +138,9 @@ print_warning(FILE *out, const char *file, const struct warning *w)
         print_facts(out, w->name, w->path, "");
 }
 
-/* Remarks on spelling and form: they change nothing that happens. */
+/* Remarks on spelling and form, and reminders of what a field means: they change nothing that happens. */
 static const char *const remarks[] = { "standalone_field_missing", "standalone_field_inline", "alias_spelling", "bare_block",
-                                       "policy_shorthand", "metadata_not_namespaced" };
+                                       "policy_shorthand", "metadata_not_namespaced", "mount_uncapped" };
 
 bool
 print_is_remark(const char *name)

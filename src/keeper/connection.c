@@ -52,12 +52,20 @@ identify(struct connection *c, const struct operation *o, const struct record *r
 }
 
 static int
+not_admin(const struct operation *o, struct error *e)
+{
+        (void)fail_at(e, ERROR_POLICY_DENIED, "", "admin", "%s is for the daemon's own user alone, on its unix socket", o->name);
+        error_hint(e, "As that user, on this machine: `carrel key new` prints a token, `carrel key ls` lists them, `carrel key rm ID` revokes one.");
+        return -1;
+}
+
+static int
 permitted(const struct connection *c, const struct operation *o, const struct caller *who, struct error *e)
 {
         if ((o->flags & OPERATION_INTERNAL) != 0 && !c->is_door)
                 return fail(e, ERROR_POLICY_DENIED, "%s is not for callers", o->name);
         if ((o->flags & OPERATION_ADMIN) != 0 && !who->is_admin)
-                return fail_at(e, ERROR_POLICY_DENIED, "", "admin", "%s is for the daemon's own user alone", o->name);
+                return not_admin(o, e);
         if (who->is_read_only && (o->flags & OPERATION_CONTEXT) == 0) {
                 (void)fail_at(e, ERROR_POLICY_DENIED, "", "scope", "a token of scope read sees get and list, and nothing else");
                 error_hint(e, "Use a token of scope all: `carrel key new` prints one.");

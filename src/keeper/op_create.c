@@ -258,6 +258,18 @@ find_same(struct call *c, const struct store_sandbox *row, struct sandbox **ret,
 
 /* -- making one ------------------------------------------------------------------------------------------------------------------------ */
 
+static void
+warn_of_ports(struct sandbox *s)
+{
+        const struct store_port *ports = s->row.ports.bytes;
+
+        for (size_t i = 0; i < s->row.ports.len / sizeof *ports && !s->prepared->spec->wall.is_routed; i++)
+                if (ports[i].port < SANDBOX_LOW_PORT)
+                        findings_warn(&s->prepared->findings, "port_unbindable", "ports", 0, 0,
+                                      "no server inside can listen on port %u: it is below %d. Use another, for example -p %u, or write metadata: {carrel: {egress: {routed: true}}}",
+                                      ports[i].port, SANDBOX_LOW_PORT, ports[i].port + 8000u);
+}
+
 /* Judged, and planned for once: what is wrong with its mounts is said now, and what was opened is closed again. */
 static int
 judge(struct sandbox *s, struct error *e)
@@ -273,6 +285,7 @@ judge(struct sandbox *s, struct error *e)
         s->row.provider = sandbox_text(s, s->prepared->spec->provider);
         s->row.cwd = sandbox_text(s, s->prepared->cwd);
         s->row.cpu = (uint32_t)s->prepared->cpu;
+        warn_of_ports(s);
         warnings = s->prepared->findings.warning_count > 0 ? arena_alloc(&s->memory, WARNINGS_ROOM) : NULL;
         if (!warnings)
                 return 0;

@@ -223,7 +223,7 @@ op_instructions(struct call *c, struct error *e)
                 say(&words, "- Its template is %s.\n", s->row.runtime);
         ports = s->row.ports.bytes;
         for (size_t i = 0; i < s->row.ports.len / sizeof *ports; i++)
-                say(&words, ports[i].port >= 1024 || spec->wall.is_routed ? "- A server on port %u can be reached from outside.\n"
+                say(&words, ports[i].port >= SANDBOX_LOW_PORT || spec->wall.is_routed ? "- A server on port %u can be reached from outside.\n"
                             : "- Port %u was to be reached from outside, but no server may listen on ports below 1024 here.\n", ports[i].port);
         say_limits(&words, &spec->limits);
         w = reply_begin(c);

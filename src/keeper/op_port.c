@@ -15,8 +15,6 @@
 #include "keeper/port_index.h"
 #include "keeper/sandbox.h"
 
-enum { LOW_PORT = 1024 /* net.ipv4.ip_unprivileged_port_start of every box that is not routed */ };
-
 /* -- port.connect --------------------------------------------------------------------------------------------------------- */
 
 struct port_call { struct connect_request request; struct call *call; uint16_t port; char owner[KEEPER_OWNER_LEN]; };
@@ -36,8 +34,8 @@ on_connected(struct connect_request *r, int sys, int take_fd)
         } else {
                 port_use_end(p->call->connection, &p->call->serial);
                 (void)fail_at(&e, ERROR_PORT_UNREACHABLE, "port", NULL, "nothing answers on port %u: %s", p->port, strerror(sys));
-                if (p->port < LOW_PORT)
-                        error_hint(&e, "Inside, a server may listen on it only with metadata.carrel.egress.routed; on ports from %u on it always may.", LOW_PORT);
+                if (p->port < SANDBOX_LOW_PORT)
+                        error_hint(&e, "Inside, a server may listen on it only with metadata.carrel.egress.routed; on ports from %u on it always may.", SANDBOX_LOW_PORT);
                 call_fail(p->call, &e);
         }
         free(p);

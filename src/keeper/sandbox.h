@@ -9,6 +9,8 @@
 #include "wire/box.h"
 #include "wire/gate.h"
 
+enum { SANDBOX_LOW_PORT = 1024 /* net.ipv4.ip_unprivileged_port_start of every box that is not routed */ };
+
 enum sandbox_state { SANDBOX_PENDING, SANDBOX_STARTING, SANDBOX_RUNNING, SANDBOX_PAUSED, SANDBOX_STOPPING, SANDBOX_FAILED };
 
 enum { SANDBOX_ID_LEN = 17, SANDBOX_PORTS_MAX = 64, SANDBOX_TASKS_MAX = 64, SANDBOX_CLIENTS_MAX = 256, SANDBOX_EXECS_MAX = 1024, SANDBOXES_MAX = 4096 };

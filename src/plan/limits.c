@@ -244,7 +244,8 @@ plan_disk(struct builder *b)
                         continue;
                 b->plan->disk_floor_mb = FLOOR_MB;
                 if (builder_is_written(b, "disk_mb"))
-                        warn_unenforceable(b, "disk_mb", "it caps the private places; of a writable mount only a floor of free space is kept");
+                        findings_warn(b->findings, "mount_uncapped", "metadata/carrel/limits/disk_mb", 0, 0,
+                                      "disk_mb limits the private places (/tmp, home); a writable mount may use all but the last %d MiB of its disk", FLOOR_MB);
                 return;
         }
 }

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
-from box_rig import ALWAYS, CARREL, Workspace, check, end, manifest, need_programs
+from box_rig import ALWAYS, CARREL, Workspace, check, end, manifest, need_programs, report
 from daemon_rig import Daemon
 
 
@@ -101,6 +101,42 @@ def execs(d):
             check("  and a second one says that it had ended", done.stdout == "it had ended already\n", done)
 
 
+def ports(d):
+    """A port that cannot be listened on is told where it is declared; what the warning proposes is without one."""
+    routed = manifest(carrel="egress: {routed: true}")
+    with Workspace() as ws:
+        state = ("--state", d.state)
+        for port, text, is_warned in (("80", None, True), ("1023", None, True), ("1024", None, False), ("8080", None, False), ("80", routed, False)):
+            if text:
+                ws.write("SANDBOX.md", text)
+            done = carrel(ws, "create", *state, "--name", "p", "-p", port)
+            if text and done.returncode != 0:
+                report("create -p 80 of a routed sandbox", skip="this machine makes none")
+                continue
+            warned = "no server inside can listen on port %s" % port in done.stderr and "-p %d" % (int(port) + 8000) in done.stderr
+            check("create -p %s%s warns: %s" % (port, " of a routed sandbox" if text else "", is_warned), done.returncode == 0 and warned == is_warned, done.stderr)
+            carrel(ws, "stop", *state, "p")
+
+
+def tokens():
+    with Daemon("--listen", "127.0.0.1:0") as d:
+        with open(os.path.join(d.state, "token"), encoding="ascii") as f:
+            token = f.read().strip()
+        answer = d.call("POST", "/v1/tokens", {}, headers={"Authorization": "Bearer " + token})
+        check("token.create with the file's token names carrel key new", answer.status == 403 and "`carrel key new`" in answer.json["error"]["hint"], answer)
+
+
+def disk():
+    """What disk_mb does not limit is no news to whoever wrote it: a note in JSON, no warning of every run."""
+    with Workspace() as ws:
+        for words in ((), ("--disk", "64m")):
+            ws.write("SANDBOX.md", manifest() if words else manifest(carrel="limits: {disk_mb: 64}"))
+            done = carrel(ws, "run", *words, "--", "true")
+            check("a written disk_mb warns of nothing %s" % " ".join(words), done.returncode == 0 and "disk_mb" not in done.stderr, done.stderr)
+            done = carrel(ws, "run", *words, "--json", "--", "true")
+            check("  and is a note in JSON", "mount_uncapped" in done.stdout, done.stdout)
+
+
 def ended(d):
     """The first words of an error are the same whoever asks; how many seconds ago is whatever it is."""
     with Workspace() as ws:
@@ -123,6 +159,7 @@ def daemon():
     with Daemon() as d, Workspace() as ws:
         names(d)
         execs(d)
+        ports(d)
         ended(d)
         state = ("--state", d.state)
         carrel(ws, "create", *state, "--name", "a", "--start")
@@ -142,5 +179,7 @@ need_programs()
 manifests()
 commands()
 options()
+disk()
+tokens()
 daemon()
 end()
