@@ -156,7 +156,7 @@ static const struct operation operations[] = {
           "A connection to a declared port, for who shows its token." },
         { OP_TOKEN_CREATE, "token.create", "POST", "/v1/tokens", OPERATION_ADMIN, TAKES(token_params), TAKES(token_results), "Makes a token; it is shown once." },
         { OP_TOKEN_LIST, "token.list", "GET", "/v1/tokens", OPERATION_ADMIN | OPERATION_READ, TAKES(page_params), TAKES(page_results), "Tokens, without their values." },
-        { OP_TOKEN_REVOKE, "token.revoke", "DELETE", "/v1/tokens/{id}", OPERATION_ADMIN | OPERATION_IDEMPOTENT, TAKES(revoke_params), TAKES(existed_results), "Makes a token worthless." },
+        { OP_TOKEN_REVOKE, "token.revoke", "DELETE", "/v1/tokens/{id}", OPERATION_ADMIN | OPERATION_IDEMPOTENT, TAKES(revoke_params), TAKES(existed_results), "Revokes a token." },
         { OP_INFO, "info", "GET", "/v1/info", OPERATION_READ, NONE, TAKES(info_results), "The daemon and what this host offers." },
         { OP_WATCH, "watch", "GET", "/v1/events", OPERATION_READ | OPERATION_EVENTS, TAKES(watch_params), TAKES(event_results), "What happens, as it happens." },
         { OP_DENIALS, "denials", "GET", "/v1/sandboxes/{id}/denials", OPERATION_READ, TAKES(id_page_params), TAKES(denials_results),

@@ -1,5 +1,5 @@
 /*
- * cli/doctor.c - `carrel doctor`: what this machine can enforce, item by item, and the command that mends the rest.
+ * cli/doctor.c - `carrel doctor`: what this machine can enforce, item by item, and the command that fixes the rest.
  *
  * Room: cli (joining, program). Touches: fd (standard streams); the attempts are host/try.h's.
  * Knows how to print a report for people and for programs. Knows nothing of how each thing was tried.
@@ -30,9 +30,9 @@ static const struct paint colours = { "\033[32m", "\033[31m", "\033[2m", "\033[1
 static const struct paint plain = { "", "", "", "", "" };
 
 static const char *const headings[] = {
-        [HOST_NEED_T1] = "Isolation (tier T1: without one of these no sandbox is made)",
-        [HOST_NEED_LIMIT] = "Limits (without one of these a run warns by name)",
-        [HOST_NEED_EXTRA] = "More (without one of these another way is taken, or one feature refuses)",
+        [HOST_NEED_T1] = "Isolation (tier T1: all of these are required)",
+        [HOST_NEED_LIMIT] = "Limits (a run warns of each that is missing)",
+        [HOST_NEED_EXTRA] = "Optional (a fallback is used, or one feature is unavailable)",
 };
 
 static const char *const words[] = { [ATTEMPT_WORKS] = "yes", [ATTEMPT_FAILS] = "NO", [ATTEMPT_IDLE] = "-" };
@@ -45,7 +45,7 @@ print_mend(const char *mend, const struct paint *p)
 {
         const char *line = mend;
 
-        (void)printf("      %smend:%s ", p->bold, p->off);
+        (void)printf("      %sfix:%s ", p->bold, p->off);
         while (*line) {
                 int len = (int)strcspn(line, "\n");
 

@@ -108,7 +108,7 @@ key_rm(const struct ask *a, const char *id)
         if (carrel_token_revoke(a->c, id, &existed, &e) < 0)
                 return ask_failed(a, NULL, &e);
         if (!a->is_json) {
-                (void)puts(existed ? "the token is worthless now" : "there was no such token");
+                (void)puts(existed ? "token revoked" : "there was no such token");
                 return 0;
         }
         json_init(&w, true);

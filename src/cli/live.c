@@ -319,7 +319,7 @@ live_print_end(const struct carrel_exec *x)
         const struct carrel_end *end = carrel_exec_end(x);
 
         if (end->dropped_bytes > 0)
-                (void)fprintf(stderr, "carrel: %llu bytes of output were dropped: they were past a limit on output, nobody read them, or the daemon's disk is full\n",
+                (void)fprintf(stderr, "carrel: %llu bytes of output were discarded: limits.output_bytes was reached, the output was not read, or the daemon's disk is full\n",
                               (unsigned long long)end->dropped_bytes);
         print_limits_reached(end->limits_reached);
         if (strcmp(end->outcome, outcome_name(OUTCOME_TIMED_OUT)) == 0)

@@ -75,7 +75,7 @@ static const struct command commands[] = {
           "SIGUSR1 from outside the wall reads the policy again; connections that it no longer allows are reset.\n"
           "The network is all that changes: files, unix sockets and processes are as before, so this keeps honest programs to the list, and a sandbox (`carrel run`) the others.\n",
           "carrel gate --policy examples/data-report/workspace/SANDBOX.md -- python3 -c pass", cmd_gate },
-        { "check", "Say everything that is wrong with a manifest, and where; with --host and no manifest, with the host file.",
+        { "check", "Report every error in a manifest, and where it is; with --host and no manifest, in the host file.",
           "[FILE] [-w DIR] [--stage parse|validate|resolve|authorise] [--host FILE] [--json]",
           "  FILE          the manifest; without it, the SANDBOX.md or WORKSPACE.md of the workspace\n"
           "  -w DIR        the workspace; without it, the directory of FILE\n"
@@ -93,7 +93,7 @@ static const struct command commands[] = {
           "  --json        one JSON object\n"
           "Everything else in the file is kept, comments too. A running daemon reads its host file again on SIGHUP.\n",
           "carrel allow --host /tmp/carrel-host.yaml tool /usr/local", cmd_allow },
-        { "doctor", "Try what this machine can enforce, and say what mends the rest.",
+        { "doctor", "Show what this machine can enforce, and how to fix what is missing.",
           "[--json]",
           "  --json        one JSON object\n",
           "carrel doctor", cmd_doctor },
@@ -135,21 +135,21 @@ static const struct command commands[] = {
           "  --owner NAME    whose sandboxes it sees; without it, yours\n"
           "  --scope S       all, or read: get and list only\n" ASK_OPTIONS,
           "carrel key ls", cmd_key },
-        { "create", "Declare a sandbox of the daemon; it is made at its first use.",
+        { "create", "Register a sandbox with the daemon; it starts on first use.",
           "[-f FILE] [-w DIR] [--name NAME] [--timeout T] [--runtime R] [-p PORT] [-e NAME=VALUE]" VALUE_USAGE " [--start] [--claim] [--delete-after T] [--metadata JSON] [--key K] [-q]" ASK_USAGE,
           "  -f FILE          the manifest; without it, the SANDBOX.md or WORKSPACE.md of the workspace, else the standard one\n"
           "  -w DIR           the workspace; without it, the directory of FILE, or this one if it holds a manifest\n"
-          "  --name NAME      a name for it; never stands for two\n"
+          "  --name NAME      unique name\n"
           "  --timeout T      how long it lives: 30s, 10m, 2h\n"
-          "  --delete-after T  when it is deleted whatever was added to that; without it, as the daemon has it\n"
+          "  --delete-after T  hard deadline; `extend` cannot move it (default: the daemon's `serve --delete-after`)\n"
           "  --runtime R      a template: python3, node24; `carrel info` lists them\n"
           "  -p PORT          a port that may be reached with `carrel url` (any number of times)\n"
           "  -e NAME=VALUE    a variable for its commands (any number of times)\n"
           VALUE_OPTIONS
-          "  --start          make it now\n"
+          "  --start          start it at once\n"
           "  --claim          take a ready one from the pool\n"
           "  --metadata JSON  data of your own, given back as it came\n"
-          "  --key K          idempotency key: the same call again makes no second one\n"
+          "  --key K          idempotency key: repeating the call returns the existing sandbox\n"
           "  -q               print the id alone\n" ASK_OPTIONS,
           "carrel create --name demo --timeout 10m -p 3000", cmd_create },
         { "ls", "List the sandboxes of the daemon.", "[-q]" ASK_USAGE,
@@ -166,12 +166,12 @@ static const struct command commands[] = {
           "  --cwd DIR       the directory inside where it starts\n"
           "  -e NAME=VALUE   one more variable for the command (any number of times)\n"
           "  --timeout T     time limit: 1500ms, 30s, 5m, 2h (default: limits.timeout_ms of the manifest, else none); at most limits.timeout_ms\n"
-          "  --no-input      its standard input is empty; without this it is ours\n"
+          "  --no-input      do not forward standard input (default: forwarded)\n"
           "  --kill-rest     when it ends, kill what it left running\n"
           "  --wait-ports    return when one of the sandbox's declared ports begins to listen; the command goes on\n"
           "  --wait-timeout T  the longest time to wait for a port: 1500ms, 30s, 5m, 2h (default: until the command ends); then the status is 124\n"
           "  --task T        the task it belongs to\n"
-          "  --key K         idempotency key: the same call again meets the same exec\n"
+          "  --key K         idempotency key: repeating the call returns the existing exec\n"
           "  --raw           control bytes go to a terminal as they are (otherwise they are shown as ^X)\n" ASK_OPTIONS,
           "carrel exec demo -- echo hello", cmd_exec },
         { "shell", "Open a shell in a sandbox that stays; it is created where there is none.",
@@ -196,7 +196,7 @@ static const struct command commands[] = {
           "carrel cp README.md demo:notes.md", cmd_cp },
         { "extend", "Add to the time a sandbox has left.", "ID T [--key K]" ASK_USAGE,
           "  T               how much: 30s, 10m, 2h\n"
-          "  --key K         idempotency key: the same call again adds nothing\n" ASK_OPTIONS,
+          "  --key K         idempotency key: repeating the call adds nothing\n" ASK_OPTIONS,
           "carrel extend demo 10m", cmd_extend },
         { "pause", "Freeze every process of a sandbox; no timer is reset.", "ID" ASK_USAGE, ASK_OPTIONS, "carrel pause demo", cmd_pause },
         { "resume", "Let a paused sandbox go on.", "ID" ASK_USAGE, ASK_OPTIONS, "carrel resume demo", cmd_resume },
@@ -216,7 +216,7 @@ static const struct command commands[] = {
           "  --json          one JSON object a line\n",
           "carrel events --for 100ms", cmd_events },
         { "help", "Show the commands, or one of them.", "[COMMAND]", "", "carrel help check", cmd_help },
-        { "docs", "Print a part of the manual from the table that knows it.",
+        { "docs", "Print a section of the reference manual.",
           "[PART] [--man]",
           "  --man         for a manual page (scdoc); without it, Markdown\n",
           "carrel docs errors", cmd_docs },

@@ -104,7 +104,7 @@ print_ending(const struct run_way *w, const struct run_result *r)
         wall_print(r);
         left_print(r);
         if (r->outcome.dropped_bytes > 0)
-                (void)fprintf(stderr, "carrel: %llu bytes of output were dropped: they were past limits.output_bytes, or nobody read them\n",
+                (void)fprintf(stderr, "carrel: %llu bytes of output were discarded: limits.output_bytes was reached, or the output was not read\n",
                               (unsigned long long)r->outcome.dropped_bytes);
         print_limits_reached(r->outcome.reached);
         if (is_strict)

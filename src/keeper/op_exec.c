@@ -450,7 +450,7 @@ static enum call_state
 was_forgotten(struct error *e)
 {
         (void)fail_at(e, ERROR_EXEC_NOT_FOUND, "key", "forgotten", "the command of this key was run, and what it printed is no longer kept");
-        error_hint(e, "Its effect is there. To run it again, use a new key.");
+        error_hint(e, "The command already ran. Use a new key to run it again.");
         return CALL_FAILED;
 }
 

@@ -30,7 +30,7 @@ static int
 refuse(struct error *e, const char *reason, const char *what)
 {
         (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, "", reason, "this machine has no %s, and a sandbox needs them", what);
-        error_hint(e, "Run `carrel doctor`: it names what is missing and the command that mends it.");
+        error_hint(e, "Run `carrel doctor`: it names what is missing and the command that fixes it.");
         return -1;
 }
 

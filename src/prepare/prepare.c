@@ -457,7 +457,7 @@ fail_without_engine(const struct spec *spec, struct error *e)
                       reference ? ": the value of " : "", reference ? reference : "", reference ? " was not asked for" : "");
         e->line = spec->provider_place.line;
         e->column = spec->provider_place.column;
-        error_hint(e, "Its engine is another program's. Here `provider: local` runs.");
+        error_hint(e, "This build only runs `provider: local`.");
         return -1;
 }
 

@@ -108,7 +108,7 @@ standalone_check(struct judge *j, const struct node *block)
                                     "Write `schema: sandbox/v1` on top.", "a SANDBOX.md says which schema it follows");
                 else
                         judge_warn(j, block, &at, "standalone_field_missing",
-                                   "without `%s` no other file can refer to this one by name", names[i]);
+                                   "add `%s` if other files should reference this one", names[i]);
         }
 }
 

@@ -188,8 +188,8 @@ bad_type(struct judge *j, const struct field_set *set, const struct field *row, 
         char sentence[160];
         bool is_pattern = (row->flags & FIELD_LOOSE_TYPE) && (value->kind == NODE_INT || value->kind == NODE_FLOAT);
 
-        (void)snprintf(sentence, sizeof sentence, "this must be %s, and is %s%s", field_kind_words(row->kind),
-                       value->kind == NODE_NULL ? "empty (null)" : node_kind_name(value->kind),
+        (void)snprintf(sentence, sizeof sentence, "expected %s, got %s%s%s", field_kind_words(row->kind),
+                       value->kind == NODE_NULL ? "nothing" : value->kind == NODE_INT ? "an " : "a ", value->kind == NODE_NULL ? " (null)" : node_kind_name(value->kind),
                        is_pattern ? "; put it in quotes" : "");
         bad(j, set, row, value, at, is_pattern ? "pattern" : "type", sentence);
         return false;

@@ -121,9 +121,9 @@ provider_visit(const struct visit *v, size_t i)
         char title[PATH_MAX_LEN], intro[MEANING_MAX];
 
         (void)snprintf(title, sizeof title, "`config` of `%s`", providers[i].id);
-        (void)snprintf(intro, sizeof intro, "%s%s Goes at: %s.%s", strcmp(providers[i].id, "local") == 0 ? "" : "Not implemented in this version: such a manifest is checked, and not run. ",
+        (void)snprintf(intro, sizeof intro, "%s%s Destroyed: %s.%s", strcmp(providers[i].id, "local") == 0 ? "" : "Not implemented in this version: such a manifest is checked, and not run. ",
                        providers[i].help,
-                       providers[i].destroy_on ? providers[i].destroy_on : "nothing, until told",
+                       providers[i].destroy_on ? providers[i].destroy_on : "only on request",
                        providers[i].config ? "" : "\n\nAny map.");
         title_visit(v, title, true, intro);
         if (providers[i].config)

@@ -116,7 +116,7 @@ def for_people(tap, shim, doctor):
     lines = done.stdout.splitlines()
     at = [i for i, line in enumerate(lines) if line.startswith("  NO  landlock")]
     tap.ok(len(at) == 1, "people see NO in front of it", done.stdout)
-    tap.ok(at and any("mend:" in line for line in lines[at[0]:at[0] + 3]), "and below it the command that mends",
+    tap.ok(at and any("fix:" in line for line in lines[at[0]:at[0] + 3]), "and below it the command that fixes it",
            done.stdout)
     tap.ok("\033" not in done.stdout, "no colour outside a terminal")
     tap.ok(lines and lines[-1].startswith("Tier T1: refused"), "the last line draws the conclusion", lines[-1:])

@@ -270,7 +270,7 @@ class SandboxBackendFailedError(CarrelError):
 
 
 class CapabilityUnavailableError(NotAvailableError):
-    """carrel doctor` names the command that mends it."""
+    """carrel doctor` names the command that fixes it."""
 
     code = "capability_unavailable"
     http_status = 501

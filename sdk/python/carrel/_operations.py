@@ -434,7 +434,7 @@ class SandboxInfo(Answer):
     created_at_ms: int
     """When it was created, milliseconds since 1970."""
     name: Optional[str] = None
-    """A name of the caller's choice; among one owner's sandboxes it never stands for two."""
+    """A name of the caller's choice, unique among one owner's sandboxes."""
     timeout_ms: Optional[int] = None
     """Of a sandbox: milliseconds until it is stopped (in an answer: what is left). Of an exec: milliseconds until all its processes are killed; above what the manifest or the host file sets it is refused."""
     delete_at_ms: Optional[int] = None
