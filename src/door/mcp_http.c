@@ -13,6 +13,7 @@
 #include "door/mcp_keeper.h"
 #include "door/pour.h"
 #include "loop/later.h"
+#include "mcp/fixture.h"
 #include "mcp/mcp.h"
 
 enum { QUIET_MS = 15000, VALUE_MAX = 512 };
@@ -114,7 +115,7 @@ static const struct exchange_hooks hooks = { gone, drained, NULL };
 
 /* -- how it is served ------------------------------------------------------------------------------------------------------------ */
 
-struct wishes { char sandbox[VALUE_MAX], context[VALUE_MAX], cache_key[VALUE_MAX], runtime[VALUE_MAX], names[VALUE_MAX], keep[VALUE_MAX], words[VALUE_MAX], manage[VALUE_MAX]; };
+struct wishes { char sandbox[VALUE_MAX], context[VALUE_MAX], cache_key[VALUE_MAX], runtime[VALUE_MAX], names[VALUE_MAX], keep[VALUE_MAX], words[VALUE_MAX], manage[VALUE_MAX]; bool wants_fixture; };
 
 static int
 read_wish(const char *pair, size_t len, struct wishes *w, struct error *e)
@@ -125,6 +126,10 @@ read_wish(const char *pair, size_t len, struct wishes *w, struct error *e)
         };
         size_t name = 0, value_len;
 
+        if (fixture_is_asked(pair, len)) {
+                w->wants_fixture = true;
+                return 0;
+        }
         while (name < len && pair[name] != '=')
                 name++;
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -191,7 +196,8 @@ ask_of(const struct exchange *x, const struct wishes *w)
 
         ask.client = ask.context_key;
         ask.flags = (strcmp(w->names, "plain") == 0 ? (unsigned)MCP_PLAIN_NAMES : 0) | (strcmp(w->keep, "true") == 0 ? (unsigned)MCP_KEEP_BACKGROUND : 0) |
-                    (strcmp(w->manage, "true") == 0 ? (unsigned)MCP_MANAGE : 0) | (*w->words ? (unsigned)MCP_RESOLVE_INSTRUCTIONS : 0) | (ask.cache_key ? (unsigned)MCP_DYNAMIC : 0);
+                    (strcmp(w->manage, "true") == 0 ? (unsigned)MCP_MANAGE : 0) | (*w->words ? (unsigned)MCP_RESOLVE_INSTRUCTIONS : 0) | (ask.cache_key ? (unsigned)MCP_DYNAMIC : 0) |
+                    (w->wants_fixture ? (unsigned)MCP_FIXTURE : 0);
         return ask;
 }
 

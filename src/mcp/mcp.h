@@ -28,6 +28,7 @@ enum mcp_flag {
         MCP_RESOLVE_INSTRUCTIONS = 1u << 2,    /* instructions may make the sandbox they describe */
         MCP_DYNAMIC = 1u << 3,                 /* a context picks or makes the sandbox */
         MCP_MANAGE = 1u << 4,                  /* the model may make sandboxes, and reach others than the one that is configured */
+        MCP_FIXTURE = 1u << 5,                 /* for tests: mcp/fixture.h; never set in the shipped program */
 };
 
 /* Where a message came from and how it is to be served. Everything is borrowed for the call, but `manifest` for the server's life. */

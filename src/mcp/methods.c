@@ -5,16 +5,18 @@
  */
 #include <string.h>
 
+#include "mcp/fixture.h"
 #include "mcp/server.h"
 
 static void
-open_capabilities(struct json_writer *w)
+open_capabilities(struct json_writer *w, const struct mcp_request *r)
 {
         json_key(w, "capabilities");
         json_open_map(w);
         json_key(w, "tools");
         json_open_map(w);
         json_close_map(w);
+        fixture_capabilities(w, r->flags);
         json_close_map(w);
 }
 
@@ -26,7 +28,7 @@ answer_initialize(struct mcp_request *r, const char *instructions)
 
         request_result(r, &w);
         json_member_text(&w, "protocolVersion", mcp_is_legacy_version(version) ? version : MCP_LEGACY_LATEST);
-        open_capabilities(&w);
+        open_capabilities(&w, r);
         json_key(&w, "serverInfo");
         json_open_map(&w);
         json_member_text(&w, "name", "carrel");
@@ -52,8 +54,8 @@ do_initialize(struct mcp_request *r)
         request_refuse(r, &why);
 }
 
-static void
-write_cache_hint(struct json_writer *w)
+void
+request_cache_hint(struct json_writer *w)
 {
         json_member_int(w, "ttlMs", 60000);
         json_member_text(w, "cacheScope", "private");
@@ -69,9 +71,9 @@ answer_discover(struct mcp_request *r, const char *instructions)
         json_open_list(&w);
         json_text(&w, MCP_MODERN);
         json_close_list(&w);
-        open_capabilities(&w);
+        open_capabilities(&w, r);
         json_member_text(&w, "instructions", instructions);
-        write_cache_hint(&w);
+        request_cache_hint(&w);
         mcp_result_close(&w);
         request_answer(r, &w);
 }
@@ -108,7 +110,7 @@ do_list(struct mcp_request *r)
         json_key(&w, "tools");
         tools_write(&w, r);
         if (r->message.is_modern)
-                write_cache_hint(&w);
+                request_cache_hint(&w);
         mcp_result_close(&w);
         request_answer(r, &w);
 }
@@ -168,6 +170,8 @@ request_serve(struct mcp_request *r)
                 methods[i].serve(r);
                 return;
         }
+        if (fixture_serve(r))
+                return;
         (void)mcp_refuse(&why, 404, MCP_METHOD_NOT_FOUND, "Method not found: %.200s", r->message.method);
         request_refuse(r, &why);
 }

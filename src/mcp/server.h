@@ -124,6 +124,9 @@ void mcp_client_free(struct mcp_client *c);
 /* Begins, or answers, or refuses it. */
 void request_serve(struct mcp_request *r);
 
+/* How long the result that is open may be kept, and by whom: the modern era asks for that in lists. */
+void request_cache_hint(struct json_writer *w);
+
 /* -- answers: each ends the request ------------------------------------------------------------------------------------ */
 
 /* A JSON-RPC error. */

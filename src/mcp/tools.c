@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mcp/fixture.h"
 #include "mcp/server.h"
 #include "mcp/tools_fields.h"
 
@@ -105,11 +106,16 @@ tool_name(const struct tool *t, unsigned flags, char *room, size_t len)
 const struct tool *
 tool_find(const char *name, unsigned flags)
 {
+        size_t fixture_count;
+        const struct tool *fixture = fixture_tools(flags, &fixture_count);
         char room[64];
 
         for (size_t i = 0; i < COUNT(tools); i++)
                 if (strcmp(tool_name(&tools[i], flags, room, sizeof room), name) == 0)
                         return &tools[i];
+        for (size_t i = 0; i < fixture_count; i++)
+                if (strcmp(fixture[i].name, name) == 0)
+                        return &fixture[i];
         return NULL;
 }
 
@@ -207,9 +213,14 @@ write_tool(struct json_writer *w, const struct tool *t, const struct mcp_request
 void
 tools_write(struct json_writer *w, const struct mcp_request *r)
 {
+        size_t fixture_count;
+        const struct tool *fixture = fixture_tools(r->flags, &fixture_count);
+
         json_open_list(w);
         for (size_t i = 0; i < COUNT(tools); i++)
                 if ((request_is_configured(r) || !(tools[i].flags & TOOL_CONFIGURED)) && is_permitted(r, &tools[i]))
                         write_tool(w, &tools[i], r);
+        for (size_t i = 0; i < fixture_count; i++)
+                write_tool(w, &fixture[i], r);
         json_close_list(w);
 }

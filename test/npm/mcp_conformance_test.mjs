@@ -1,22 +1,23 @@
 #!/bin/sh
 ':' //; exec "$(dirname "$0")/node" "$0" "$@"
 /*
- * mcp_conformance_test.mjs - the MCP conformance suite against /mcp. What is expected to fail stands in mcp_conformance.yml, each line with
- * its reason; a line whose scenario passes fails the test as well. So for the suite of the next version, in mcp_conformance_alpha.yml, by the
- * revision of the protocol: there each scenario says how many of its checks fail.
+ * mcp_conformance_test.mjs - both versions of the MCP conformance suite against /mcp: the shipped program, and a build for tests with the fixture
+ * (src/mcp/fixture.h). What each scenario gives stands in mcp_conformance_table.mjs; a check more or less, passed or failed, fails the test, and so
+ * does a scenario that a suite lists and the table does not.
  */
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import * as http from 'node:http';
 import * as path from 'node:path';
 
-import { BUILD, NODE, program, run, TREE, with_daemon } from './rig.mjs';
+import { NOT_RUN, RUNS } from './mcp_conformance_table.mjs';
+import { BUILD, LAYERS, NODE, program, run, with_daemon } from './rig.mjs';
 
-const SUITE = path.join(BUILD, 'node_modules/@modelcontextprotocol/conformance/dist/index.js');
-const NEXT_SUITE = path.join(BUILD, 'node_modules/conformance-alpha/dist/index.js');
-const NEXT_BASELINE = path.join(TREE, 'test/npm/mcp_conformance_alpha.yml');
-const LEAST_PASSED = { '2025-11-25': 35, '2026-07-28': 96 };
-const BASELINE = path.join(TREE, 'test/npm/mcp_conformance.yml');
+const DIST = {
+        '0.1.16': path.join(BUILD, 'node_modules/@modelcontextprotocol/conformance/dist/index.js'),
+        '0.2.0-alpha.12': path.join(BUILD, 'node_modules/conformance-alpha/dist/index.js'),
+};
+const MODERN = '2026-07-28';
 
 // The suite cannot send a token: this puts it on every request, and its own port is the daemon's where a header names it.
 async function with_token(daemon, body) {
@@ -41,62 +42,121 @@ async function with_token(daemon, body) {
         }
 }
 
-function expected() {
-        const lines = fs.readFileSync(BASELINE, 'utf8').split('\n').filter(l => /^\s+- /.test(l));
-        return lines.map(l => l.match(/^\s+- (\S+)\s*(#\s*(.*))?$/)).map(m => ({ name: m[1], reason: m[3] ?? '' }));
+// The arguments of a run, and its suite.
+function run_of(title) {
+        const [version, revision] = title.split(', ');
+        return { version, args: revision ? ['--requirements', revision] : ['--suite', 'all'] };
 }
 
-// Of the next version's suite: revision -> (scenario -> [how many checks fail, why]).
-function expected_next() {
-        const revisions = new Map();
-        for (const line of fs.readFileSync(NEXT_BASELINE, 'utf8').split('\n')) {
-                const revision = line.match(/^(\d[\d-]+):$/), scenario = line.match(/^  - (\S+)\s+# (\d+): (.+)$/);
-                if (revision)
-                        revisions.set(revision[1], new Map());
-                else if (scenario)
-                        [...revisions.values()].at(-1).set(scenario[1], [Number(scenario[2]), scenario[3]]);
-                else
-                        assert.match(line, /^(#.*)?$/);
+// scenario -> 'passed/failed/not judged', from the files that the suite leaves. A status that is none of these is no news.
+function results_in(folder) {
+        const found = {};
+        for (const name of fs.readdirSync(folder)) {
+                const checks = JSON.parse(fs.readFileSync(path.join(folder, name, 'checks.json'), 'utf8'));
+                const count = (...kinds) => checks.filter(c => kinds.includes(c.status)).length;
+                const counts = `${count('SUCCESS')}/${count('FAILURE')}/${count('WARNING', 'SKIPPED')}`;
+                found[name.match(/^server-(.*)-\d{4}-\d\d-\d\dT/)[1]] = counts;
         }
-        return revisions;
+        return found;
 }
 
-// What each revision requires, as it was when it was released. Every check that is expected to pass, passes; every other fails, as many as are said.
-async function next_version(t, d, url) {
-        for (const [revision, failing] of expected_next())
-                await t.test(`conformance 0.2.0-alpha.12, ${revision}: what fails is what cannot apply`, async () => {
-                        for (const [name, [, reason]] of failing)
-                                assert.ok(reason.length > 20, name);
-                        const r = await program(NODE, [NEXT_SUITE, 'server', '--url', `${url}/mcp?sandbox=conformance`, '--requirements', revision, '-o', path.join(d.folder, `results-${revision}`)], { patience: 800_000 });
-                        const seen = new Map([...r.stdout.matchAll(/^[✓✗] (\S+): (\d+) passed, (\d+) failed/gm)].map(m => [m[1], [Number(m[2]), Number(m[3])]]));
-                        const failed = [...seen].filter(([, [, bad]]) => bad > 0).map(([name, [, bad]]) => `${name}: ${bad}`);
-                        assert.deepEqual(failed.sort(), [...failing].map(([name, [bad]]) => `${name}: ${bad}`).sort(), r.stdout.split('Total:')[0]);
-                        const passed = [...seen].reduce((sum, [, [good]]) => sum + good, 0);
-                        assert.ok(passed >= LEAST_PASSED[revision], `${passed} checks pass`);
-                        for (const name of ['tools-list', 'dns-rebinding-protection'])
-                                assert.ok(seen.get(name)[0] > 0, name);
-                }, 900_000);
+async function run_suites(t, d, url, kind, query) {
+        for (const [title, rows] of Object.entries(RUNS))
+                await t.test(`conformance ${title}, ${kind}: each scenario gives what the table says`, async () => {
+                        const { version, args } = run_of(title);
+                        const out = path.join(d.folder, `results-${title.replace(/\W+/g, '-')}`);
+                        const at = `${url}/mcp?sandbox=conformance${query}`;
+                        const r = await program(NODE, [DIST[version], 'server', '--url', at, ...args, '-o', out]);
+                        assert.ok(fs.existsSync(out), r.stdout + r.stderr);
+                        const column = kind === 'shipped' ? 0 : 1;
+                        const table = Object.fromEntries(Object.entries(rows).map(([name, row]) => [name, row[column]]));
+                        assert.deepEqual(results_in(out), table);
+                });
+}
+
+// One request without a session; the modern era says itself in _meta, and again in headers.
+async function ask(url, is_modern, method, params, query = '') {
+        const headers = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
+        const name = params.name ?? params.uri ?? params.taskId;
+        if (is_modern) {
+                params = { ...params, _meta: { 'io.modelcontextprotocol/protocolVersion': MODERN, 'io.modelcontextprotocol/clientCapabilities': {} } };
+                Object.assign(headers, { 'MCP-Protocol-Version': MODERN, 'Mcp-Method': method });
+                if (name !== undefined)
+                        headers['Mcp-Name'] = name;
+        }
+        const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+        const answer = await fetch(`${url}/mcp?sandbox=conformance${query}`, { method: 'POST', headers, body });
+        return { status: answer.status, ...await answer.json() };
+}
+
+const PARAMS = { 'resources/read': { uri: 'test://static-text' }, 'prompts/get': { name: 'test_simple_prompt' } };
+const TASK = { taskId: '1' };
+
+async function refusals(t, url) {
+        const every = [...Object.values(RUNS).flatMap(Object.values).map(row => row[2]), ...Object.values(NOT_RUN).flatMap(Object.values)];
+        const methods = new Set(every.flatMap(why => why?.methods ?? [])), tools = new Set(every.flatMap(why => why?.tools ?? []));
+        for (const is_modern of [false, true]) {
+                const era = is_modern ? 'modern' : 'legacy';
+                for (const method of methods)
+                        await t.test(`not offered, ${era}: ${method} is -32601`, async () => {
+                                const got = await ask(url, is_modern, method, PARAMS[method] ?? (method.startsWith('tasks/') ? TASK : {}));
+                                assert.deepEqual([got.status, got.error?.code], [is_modern ? 404 : 200, -32601]);
+                        });
+                await t.test(`not offered, ${era}: tools of the suites are not listed, and a call is -32602`, async () => {
+                        const listed = (await ask(url, is_modern, 'tools/list', {})).result.tools.map(tool => tool.name);
+                        for (const name of tools) {
+                                assert.ok(!listed.includes(name), name);
+                                assert.equal((await ask(url, is_modern, 'tools/call', { name, arguments: {} })).error?.code, -32602, name);
+                        }
+                });
+        }
+        await t.test('not offered: the only capability is tools', async () => {
+                const legacy = await ask(url, false, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 't', version: '1' } });
+                assert.deepEqual(Object.keys(legacy.result.capabilities), ['tools']);
+                assert.deepEqual(Object.keys((await ask(url, true, 'server/discover', {})).result.capabilities), ['tools']);
+        });
 }
 
 await run(async t => {
-        await t.test('every expected failure has its reason', () => {
-                for (const { name, reason } of expected())
-                        assert.ok(reason.length > 20, name);
+        await t.test('the table: a row that does not pass whole has its reason', () => {
+                for (const [title, rows] of Object.entries(RUNS))
+                        for (const [name, [shipped, fixture, reason]] of Object.entries(rows)) {
+                                const is_whole = [shipped, fixture].every(counts => /^[1-9]\d*\/0\/0$/.test(counts));
+                                assert.ok(is_whole || (reason?.why.length > 20 && (reason.methods || reason.tools)), `${title}: ${name}`);
+                        }
         });
+        for (const [version, dist] of Object.entries(DIST))
+                await t.test(`the table: every server scenario that ${version} lists is in it, and no other`, async () => {
+                        const listed = (await program(NODE, [dist, 'list', '--server'])).stdout.matchAll(/^ {2}- (\S+)/gm);
+                        const known = Object.entries(RUNS).filter(([title]) => run_of(title).version === version).flatMap(([, rows]) => Object.keys(rows));
+                        assert.deepEqual([...listed].map(m => m[1]).sort(), [...new Set([...known, ...Object.keys(NOT_RUN[version])])].sort());
+                });
         await with_daemon(['--listen', '127.0.0.1:0'], async d => {
                 await d.client.create({ name: 'conformance' });
                 await with_token(d, async url => {
-                        const out = path.join(d.folder, 'results');
-                        const r = await program(NODE, [SUITE, 'server', '--url', `${url}/mcp?sandbox=conformance`, '--suite', 'all', '--expected-failures', BASELINE, '-o', out], { patience: 800_000 });
-                        const failing = new Set(expected().map(e => e.name));
-                        const passed = new Set([...r.stdout.matchAll(/^\s*[✓✔]\s+(\S+?):/gm)].map(m => m[1]));
-                        for (const name of ['server-initialize', 'ping', 'tools-list', 'dns-rebinding-protection'])
-                                await t.test(`conformance: ${name}`, () => {
-                                        assert.equal(failing.has(name), false);
-                                        assert.ok(passed.has(name), r.stdout);
-                                });
-                        await next_version(t, d, url);
-                        await t.test('conformance: nothing fails that is not expected, and nothing passes that is', () => assert.equal(r.status, 0, (r.stdout + r.stderr).split('Total:').at(-1)));
+                        await run_suites(t, d, url, 'shipped', '');
+                        await refusals(t, url);
+                        await t.test('the shipped program does not know the fixture', async () => {
+                                const got = await ask(url, true, 'tools/list', {}, '&test_fixture=true');
+                                assert.equal(got.status, 400);
+                                assert.match(JSON.stringify(got), /test_fixture/);
+                        });
                 });
         });
+        if (!fs.existsSync(LAYERS)) {
+                t.skip('conformance with the fixture', 'build-layers is not built');
+                return;
+        }
+        await with_daemon(['--listen', '127.0.0.1:0'], async d => {
+                await d.client.create({ name: 'conformance' });
+                await with_token(d, async url => {
+                        await run_suites(t, d, url, 'fixture', '&test_fixture=true');
+                        await t.test('a build for tests offers the fixture to the request that asks for it alone', async () => {
+                                const names = async query => (await ask(url, true, 'tools/list', {}, query)).result.tools.map(tool => tool.name);
+                                assert.ok((await names('&test_fixture=true')).includes('test_simple_text'));
+                                assert.ok(!(await names('')).includes('test_simple_text'));
+                                assert.equal((await ask(url, true, 'prompts/list', {})).error?.code, -32601);
+                        });
+                });
+        }, LAYERS);
 });

@@ -15,6 +15,7 @@ import { CarrelClient } from 'carrel-sandbox';
 
 export { sleep };
 export const TREE = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+export const LAYERS = process.env.CARREL_LAYERS ?? path.join(TREE, 'build-layers/carrel');
 export const BUILD = path.join(TREE, 'build-npm');
 export const CARREL = process.env.CARREL ?? path.join(TREE, 'build/carrel');
 export const NODE = path.join(TREE, 'test/npm/node');
@@ -87,7 +88,8 @@ export async function run(body) {
 // -- a daemon ------------------------------------------------------------------------------------------------------
 
 export class Daemon {
-        constructor(words = []) {
+        constructor(words = [], program = CARREL) {
+                this.program = program;
                 this.folder = fs.mkdtempSync(path.join(os.tmpdir(), 'carrel-npm-'));
                 fs.chmodSync(this.folder, 0o755);
                 this.state = path.join(this.folder, 'state');
@@ -99,7 +101,7 @@ export class Daemon {
 
         async start() {
                 const out = fs.openSync(this.log, 'a');
-                this.child = spawn(CARREL, ['serve', '--state', this.state, ...this.words], { stdio: ['ignore', out, out] });
+                this.child = spawn(this.program, ['serve', '--state', this.state, ...this.words], { stdio: ['ignore', out, out] });
                 fs.closeSync(out);
                 this.ended = new Promise(resolve => { this.child.on('exit', resolve); this.child.on('error', resolve); });
                 this.client = new CarrelClient({ socket: this.socket });
@@ -139,8 +141,8 @@ export class Daemon {
         }
 }
 
-export async function with_daemon(words, body) {
-        const d = new Daemon(words);
+export async function with_daemon(words, body, program = CARREL) {
+        const d = new Daemon(words, program);
         try {
                 await d.start();
         } catch (e) {
