@@ -216,7 +216,7 @@ gate_list_read(struct arena *arena, const char *file, const char *host_file, str
         }
         *ret_about = file;
         ret->resolvers = (struct gate_texts){ (const char **)(uintptr_t)host.rules->resolvers.items, host.rules->resolvers.count };
-        ret->networks = (struct gate_texts){ (const char **)(uintptr_t)host.rules->private_networks.items, host.rules->private_networks.count };
+        ret->networks = (struct gate_texts){ (const char **)(uintptr_t)host.rules->networks.items, host.rules->networks.count };
         ret->caps_max = host.rules->egress_caps;
         return ask_host(host.rules, ret, e) < 0 || write_private(arena, host.rules, ret, e) < 0 ? -1 : 0;
 }

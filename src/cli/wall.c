@@ -47,7 +47,7 @@ wall_options(struct arena *arena, const struct spec *spec, const struct host_rul
                 return fail(e, ERROR_NO_MEMORY, "no memory for the list of destinations");
         o->id = id;
         o->resolvers = rules->resolvers;
-        o->networks = rules->private_networks;
+        o->networks = rules->networks;
         o->caps = wall_caps(&spec->egress_caps);
         o->start = start_gate;
         *ret = o;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Kinds that a private name may lead to, and those that stay refused: see egress_address_is_private(). */
-static const char LOOPBACK[] = "loopback", PRIVATE[] = "private", SHARED[] = "shared", LINK_LOCAL[] = "link-local", METADATA[] = "metadata", MULTICAST[] = "multicast",
+static const char DENIED[] = "denied", LOOPBACK[] = "loopback", PRIVATE[] = "private", SHARED[] = "shared", LINK_LOCAL[] = "link-local", METADATA[] = "metadata", MULTICAST[] = "multicast",
                   UNSPECIFIED[] = "unspecified", RESERVED[] = "reserved", DOCUMENTATION[] = "documentation", BENCHMARKING[] = "benchmarking", DISCARD[] = "discard",
                   TRANSLATED[] = "translated", NOT_GLOBAL[] = "not-global";
 
@@ -247,6 +247,17 @@ egress_network_read(const char *text, struct egress_network *ret)
         return true;
 }
 
+bool
+egress_network_rule_read(const char *text, struct egress_network *ret)
+{
+        bool is_denied = text[0] == '!';
+
+        if (!egress_network_read(text + is_denied, ret))
+                return false;
+        ret->is_denied = is_denied;
+        return true;
+}
+
 /* -- judging -------------------------------------------------------------------------------------------------------- */
 
 static const struct block *
@@ -263,10 +274,19 @@ block_find(const struct egress_address *a, const struct block *blocks, size_t co
 
 /* By the operator's word. A metadata address has to be permitted by itself. */
 static bool
-is_permitted(const struct egress_address *a, bool is_metadata, const struct egress_network *may, size_t count)
+is_permitted(const struct egress_address *a, bool is_metadata, const struct egress_network *rules, size_t count)
 {
         for (size_t i = 0; i < count; i++)
-                if (is_inside(a, &may[i]) && (!is_metadata || may[i].bits == 128))
+                if (!rules[i].is_denied && is_inside(a, &rules[i]) && (!is_metadata || rules[i].bits == 128))
+                        return true;
+        return false;
+}
+
+static bool
+is_denied(const struct egress_address *a, const struct egress_network *rules, size_t count)
+{
+        for (size_t i = 0; i < count; i++)
+                if (rules[i].is_denied && is_inside(a, &rules[i]))
                         return true;
         return false;
 }
@@ -293,11 +313,13 @@ plain_kind(const struct egress_address *a)
 }
 
 static const char *
-plain_refused(const struct egress_address *a, const struct egress_network *may, size_t count)
+plain_refused(const struct egress_address *a, const struct egress_network *rules, size_t count)
 {
         const char *kind = plain_kind(a);
 
-        return kind && !is_permitted(a, kind == METADATA, may, count) ? kind : NULL;
+        if (is_denied(a, rules, count))
+                return DENIED;
+        return kind && !is_permitted(a, kind == METADATA, rules, count) ? kind : NULL;
 }
 
 static struct egress_address
@@ -312,15 +334,17 @@ carried(const struct egress_address *a, const uint8_t at[4], uint8_t mask)
 
 /* Permitted as a whole by its network, or not at all; and even then no way to a metadata service. */
 static const char *
-nat64_local_refused(const struct egress_address *a, const struct egress_network *may, size_t count)
+nat64_local_refused(const struct egress_address *a, const struct egress_network *rules, size_t count)
 {
-        if (!is_permitted(a, false, may, count))
+        if (!is_permitted(a, false, rules, count))
                 return TRANSLATED;
         for (size_t i = 0; i < sizeof nat64_layouts / sizeof *nat64_layouts; i++) {
                 struct egress_address inner = carried(a, nat64_layouts[i], 0);
 
                 if (FIND(&inner, metadata))
                         return METADATA;
+                if (is_denied(&inner, rules, count))
+                        return DENIED;
         }
         return NULL;
 }
@@ -334,28 +358,30 @@ is_in(const struct egress_address *a, const char *network)
 }
 
 const char *
-egress_address_refused(const struct egress_address *a, const struct egress_network *may, size_t count)
+egress_address_refused(const struct egress_address *a, const struct egress_network *rules, size_t count)
 {
+        if (is_denied(a, rules, count))
+                return DENIED;
         if (is_v4(a) || is_in(a, "::/127"))
-                return plain_refused(a, may, count);
+                return plain_refused(a, rules, count);
         if (is_in(a, nat64_local))
-                return nat64_local_refused(a, may, count);
+                return nat64_local_refused(a, rules, count);
         for (size_t i = 0; i < sizeof carriers / sizeof *carriers; i++) {
                 uint8_t at = carriers[i].at;
                 const uint8_t layout[4] = { at, (uint8_t)(at + 1), (uint8_t)(at + 2), (uint8_t)(at + 3) };
                 struct egress_address inner = carried(a, layout, carriers[i].mask);
-                const char *kind = is_in(a, carriers[i].network) ? plain_refused(&inner, may, count) : NULL;
+                const char *kind = is_in(a, carriers[i].network) ? plain_refused(&inner, rules, count) : NULL;
 
                 if (kind || (carriers[i].is_way && is_in(a, carriers[i].network)))
                         return kind;
         }
-        return plain_refused(a, may, count);
+        return plain_refused(a, rules, count);
 }
 
 bool
-egress_address_is_permitted(const struct egress_address *a, const struct egress_network *may, size_t count)
+egress_address_is_permitted(const struct egress_address *a, const struct egress_network *rules, size_t count)
 {
-        return is_permitted(a, false, may, count);
+        return is_permitted(a, false, rules, count);
 }
 
 bool

@@ -81,6 +81,24 @@ H07_an_operator_permits_networks(void **state)
 }
 
 static void
+an_operator_denies_networks(void **state)
+{
+        static const struct { const char *address, *kind; } cases[] = {
+                { "203.0.113.9", "denied" }, { "203.0.114.9", "" }, { "::ffff:203.0.113.9", "denied" }, { "64:ff9b::203.0.113.9", "denied" }, { "2002:cb00:7109::1", "denied" },
+                { "10.0.0.1", "" }, { "10.9.0.1", "denied" }, { "2001:4860::8", "denied" }, { "64:ff9b:1::203.0.113.9", "denied" }, { "64:ff9b:1::8.8.8.8", "" },
+        };
+        static const char *const rules[] = { "!203.0.113.0/24", "10.0.0.0/8", "!10.9.0.0/16", "!2001:4860::/32", "64:ff9b:1::/48", "203.0.113.0/24" };
+        struct egress_network read[sizeof rules / sizeof *rules], other;
+
+        for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+                assert_true(egress_network_rule_read(rules[i], &read[i]));
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+                if (strcmp(kind_of(cases[i].address, read, sizeof read / sizeof *read), cases[i].kind) != 0)
+                        fail_msg("%s: \"%s\"", cases[i].address, kind_of(cases[i].address, read, sizeof read / sizeof *read));
+        assert_false(egress_network_rule_read("!!10.0.0.0/8", &other) || egress_network_rule_read("!", &other) || egress_network_read("!10.0.0.0/8", &other));
+}
+
+static void
 names_may_be_private_and_no_more(void **state)
 {
         static const struct { const char *address; bool is_private; } cases[] = {
@@ -156,7 +174,7 @@ int
 main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(H04_H07_addresses_are_refused_by_this_table), cmocka_unit_test(H07_an_operator_permits_networks), cmocka_unit_test(names_may_be_private_and_no_more),
+                cmocka_unit_test(H04_H07_addresses_are_refused_by_this_table), cmocka_unit_test(H07_an_operator_permits_networks), cmocka_unit_test(an_operator_denies_networks), cmocka_unit_test(names_may_be_private_and_no_more),
                 cmocka_unit_test(networks_are_read_strictly), cmocka_unit_test(addresses_are_read_as_by_everybody),
         };
 

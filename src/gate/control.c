@@ -105,7 +105,7 @@ hear_config(struct gate *g, const char *body, size_t len)
         for (uint32_t i = 0; i < head.networks; i++) {
                 const char *text = take_text(&at, end);
 
-                if (!text || !egress_network_read(text, &g->networks[g->network_count++]))
+                if (!text || !egress_network_rule_read(text, &g->networks[g->network_count++]))
                         return -EPROTO;
         }
         return used > 0 && resolver_use(g->resolver, servers, &e) < 0 ? -EPROTO : 0;

@@ -32,7 +32,7 @@ struct said;
 struct gate {
         struct loop *loop;
         struct resolver *resolver;
-        struct egress_network networks[GATE_NETWORKS_MAX];     /* that may be dialled although they are private */
+        struct egress_network networks[GATE_NETWORKS_MAX];     /* that may be dialled although they are private, or not although they are public */
         size_t network_count;
         struct pipes pipes;
         struct turns turns;                    /* what there is to do, wall by wall */

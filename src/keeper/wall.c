@@ -158,7 +158,7 @@ static int
 send_config(struct keeper *k)
 {
         const struct host_rules *r = k->host.rules;
-        size_t len = wire_gate_config(k->out, sizeof k->out, r->resolvers.items, r->resolvers.count, r->private_networks.items, r->private_networks.count);
+        size_t len = wire_gate_config(k->out, sizeof k->out, r->resolvers.items, r->resolvers.count, r->networks.items, r->networks.count);
 
         return len == 0 ? -1 : peer_send(&k->gate, WIRE_GATE_CONFIG, k->out, len, NULL, 0);
 }

@@ -193,17 +193,42 @@ read_resolvers(struct reading *r, const struct node *n)
         return 0;
 }
 
+/* Adds to the networks, those of `path` with `sign` before each. */
+static int
+read_networks(struct reading *r, const struct node *n, const char *path, const char *sign)
+{
+        struct spec_names names, *all = &r->rules->networks;
+        const char **items;
+        struct egress_network network;
+
+        if (read_names(r, n, path, &names) < 0)
+                return -1;
+        items = arena_array(r->arena, const char *, all->count + names.count + 1);
+        if (!items)
+                return out_of_memory(r->e);
+        for (size_t i = 0; i < all->count; i++)
+                items[i] = all->items[i];
+        for (size_t i = 0; i < names.count; i++) {
+                if (!egress_network_read(names.items[i], &network))
+                        return wrong(r, n, path, "pattern", "each entry is a network: 10.0.0.0/8 or fd00::/8");
+                items[all->count + i] = arena_format(r->arena, "%s%s", sign, names.items[i]);
+                if (!items[all->count + i])
+                        return out_of_memory(r->e);
+        }
+        *all = (struct spec_names){ items, all->count + names.count };
+        return 0;
+}
+
 static int
 read_private_networks(struct reading *r, const struct node *n)
 {
-        struct egress_network network;
+        return read_networks(r, n, "private_networks", "");
+}
 
-        if (read_names(r, n, "private_networks", &r->rules->private_networks) < 0)
-                return -1;
-        for (size_t i = 0; i < r->rules->private_networks.count; i++)
-                if (!egress_network_read(r->rules->private_networks.items[i], &network))
-                        return wrong(r, n, "private_networks", "pattern", "each entry is a network: 10.0.0.0/8 or fd00::/8");
-        return 0;
+static int
+read_denied_networks(struct reading *r, const struct node *n)
+{
+        return read_networks(r, n, "denied_networks", "!");
 }
 
 static const struct field *

@@ -42,7 +42,7 @@ reads_every_field(void **state)
 {
         static const char text[] =
                 "trust: trusted\nprincipal: 'user://ann'\nproviders: {local: {isolated: true}, acme-vm: {pause: false}}\n"
-                "egress_allowed: [api.example.com, '*.example.org']\nprivate_names: [db.internal]\nresolvers: ['127.0.0.1:5300', '[::1]:53']\nprivate_networks: [10.0.0.0/8, 'fd00::/8']\negress_caps: {connections: 100, bytes_in: 9}\n"
+                "egress_allowed: [api.example.com, '*.example.org']\nprivate_names: [db.internal]\nresolvers: ['127.0.0.1:5300', '[::1]:53']\ndenied_networks: [203.0.113.0/24]\nprivate_networks: [10.0.0.0/8, 'fd00::/8']\negress_caps: {connections: 100, bytes_in: 9}\n"
                 "limits_max: {memory_mb: 2048, pids: 100}\nsandboxes_max: 5\nexecs_max: 70\npassthrough_allow: [NPM_TOKEN]\n"
                 "workspace: {storage_read_only: true}\nsecrets_file: /etc/carrel/dev\nmount_roots: [/srv/data]\ntool_roots: [/opt, /usr/local/]\n"
                 "secrets: {./SECRETS.md: {slugs: [a-b], bindings: {GH: gh-app}, deny_bind: [x-y], reveal: false}}\n"
@@ -61,7 +61,9 @@ reads_every_field(void **state)
         assert_int_equal(r->egress_allowed_count, 2);
         assert_int_equal(r->private_name_count, 1);
         assert_string_equal(r->resolvers.items[1], "[::1]:53");
-        assert_string_equal(r->private_networks.items[0], "10.0.0.0/8");
+        assert_int_equal(r->networks.count, 3);
+        assert_string_equal(r->networks.items[0], "!203.0.113.0/24");
+        assert_string_equal(r->networks.items[1], "10.0.0.0/8");
         assert_int_equal(r->egress_caps.connections, 100);
         assert_int_equal(r->egress_caps.bytes_in, 9);
         assert_true(r->egress_caps.names == SPEC_UNSET);
@@ -95,6 +97,8 @@ refuses_what_it_does_not_know(void **state)
                 { "resolvers: ['127.0.0.1/8:53']", ERROR_SCHEMA_INVALID, "pattern" },
                 { "private_networks: [10.0.0.1/8]", ERROR_SCHEMA_INVALID, "pattern" },
                 { "private_networks: [intranet]", ERROR_SCHEMA_INVALID, "pattern" },
+                { "private_networks: ['!10.0.0.0/8']", ERROR_SCHEMA_INVALID, "pattern" },
+                { "denied_networks: ['!10.0.0.0/8']", ERROR_SCHEMA_INVALID, "pattern" },
                 { "egress_caps: 5", ERROR_SCHEMA_INVALID, "type" },
                 { "egress_caps: {connection: 5}", ERROR_SCHEMA_INVALID, "unknown_field" },
                 { "egress_caps: {connections: 0}", ERROR_SCHEMA_INVALID, "range" },

@@ -24,7 +24,7 @@
 enum { GATE_HOST_ROOM = 256 /* a host name with its NUL */, GATE_POLICY_MAX = 128 * 1024, GATE_ENTRIES_MAX = 1024 };
 
 /*
- * WIRE_GATE_CONFIG, first: then `resolvers` texts "address:port" or "[address]:port" (none: those of resolv.conf), then `networks` texts in CIDR form: what of
+ * WIRE_GATE_CONFIG, first: then `resolvers` texts "address:port" or "[address]:port" (none: those of resolv.conf), then `networks` texts in CIDR form, denied with "!" before it: what of
  * the addresses that are never dialled (loopback, private, link-local, ...) may be dialled all the same; each text with its NUL.
  */
 struct wire_gate_config { uint32_t resolvers, networks, texts_len, pad; };

@@ -97,6 +97,21 @@ def time_to_live():
     check("an answer is kept for a second at least, whatever it says", int(count) == 200 and len(asked) <= 2 * (int(float(took)) + 2), r, len(asked))
 
 
+def denied_networks():
+    """What an operator denies no name leads to, although it may be private."""
+    Names({"open.test": ["127.0.0.1"], "closed.test": ["127.0.0.9"]}, at=("127.0.0.10", 5300))
+    Origin("127.0.0.9", 80)
+    host = {"providers": {"local": {"isolated": True, "egress": True}}, "denied_networks": ["127.0.0.9"]}
+    for rules, answers in ((host, "open 200 closed 403"), ({"providers": host["providers"]}, "open 200 closed 200")):
+        r = Gate(["open.test", "closed.test"], resolvers=("127.0.0.10:5300",), host=rules).python(DENIED)
+        check("a listed name in a network that the operator %s" % ("denies is refused" if "denied_networks" in rules else "does not deny is reached"), r.out.strip() == answers, r)
+
+
+DENIED = r'''
+print("open", talk(address("open.test"), 80, get("open.test"))[9:12], "closed", talk(address("closed.test"), 80, get("closed.test"))[9:12])
+'''
+
+
 TUNNELS = r'''
 def tunnel(target, more=b""):
     return talk("198.18.0.1", 3128, ("CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (target, target)).encode() + more)
@@ -151,6 +166,7 @@ def main():
     Origin("127.0.0.1", 80)
     truncated()
     time_to_live()
+    denied_networks()
     tunnels()
     pairs()
     end()
