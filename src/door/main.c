@@ -77,7 +77,7 @@ serve(const struct options *o, struct error *e)
         int result;
 
         if (loop_new(&door.loop) < 0)
-                return fail(e, ERROR_INTERNAL, "there is no way to wait");
+                return fail(e, ERROR_INTERNAL, "cannot create an epoll instance");
         if (keeper_open(door.loop, o->keeper, keeper_gone, door.loop, &door.keeper, e) < 0 || listener_open(&http, &door, o->http, accepted_unix, e) < 0 ||
             (o->tcp >= 0 && listener_open(&tcp, &door, o->tcp, accepted_tcp, e) < 0) ||
             (o->ingress >= 0 && listener_open(&ingress, &door, o->ingress, accepted_ingress, e) < 0))

@@ -533,7 +533,7 @@ serve(struct stdio *s, const struct stdio_options *o, struct arena *arena, struc
         s->again.due_ms = s->patience.due_ms = s->back.due_ms = LOOP_NEVER;
         stdio_options_ask(o, &s->ask);
         if (loop_new(&s->loop) < 0)
-                return fail(e, ERROR_INTERNAL, "there is no way to wait");
+                return fail(e, ERROR_INTERNAL, "cannot create an epoll instance");
         mcp_out_init(&s->out, s->loop);
         if (o->manifest && read_manifest(o->manifest, arena, &s->ask.manifest, e) < 0)
                 return -1;

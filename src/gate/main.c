@@ -68,7 +68,7 @@ serve(int keeper, struct error *e)
         size_t files;
 
         if (loop_new(&g.loop) < 0)
-                return fail(e, ERROR_INTERNAL, "there is no way to wait");
+                return fail(e, ERROR_INTERNAL, "cannot create an epoll instance");
         layers_read();
         turns_init(&g.turns, loop_work_us);
         if (resolver_new(g.loop, &g.resolver, e) < 0 || gate_close_world(&files, e) < 0)

@@ -237,7 +237,7 @@ set_up(struct keeper *k, const struct options *o, struct error *e)
         (void)snprintf(k->owner, sizeof k->owner, "uid:%" PRIu32, k->uid);
         k->reserve = malloc(KEEPER_RESERVE);           /* never touched: addresses, and no pages */
         if (sodium_init() < 0)
-                return fail(e, ERROR_INTERNAL, "the library of ciphers does not begin");
+                return fail(e, ERROR_INTERNAL, "cannot initialise libsodium");
         if (read_boot_id(k->boot_id, e) < 0 || prepare_host_init(&k->host, e) < 0)
                 return -1;
         if (store_open(o->state, &k->store, e) < 0 || open_boxes(k, e) < 0 || prepare_host_guard(&k->host, o->state, e) < 0 || ladder_climb(o->state, e) < 0)

@@ -286,7 +286,7 @@ sandbox_box_frozen(struct sandbox *s, bool is_frozen, int sys)
                 (void)fail_sys(&e, sys == ENOTSUP ? ERROR_CAPABILITY_UNAVAILABLE : ERROR_BACKEND_FAILED, sys,
                                is_frozen ? "freezing the sandbox %s" : "thawing the sandbox %s", s->id);
                 if (sys == ENOTSUP)
-                        error_hint(&e, "It takes a control group that freezes: run the daemon as root, or where cgroup v2 is delegated to its user.");
+                        error_hint(&e, "Pausing needs the cgroup freezer: run the daemon as root, or where cgroup v2 is delegated to its user.");
                 calls_fail(l, &e);
                 if (!is_frozen)
                         calls_fail(&s->waiting, &e);
