@@ -74,7 +74,8 @@ ask_no_sandbox(const struct ask *a, const char *id)
         struct carrel_error said;
         struct error e;
 
-        if (carrel_exec_list(a->c, id, &execs, &said) < 0)     /* carrel_get() says only that there is none; this says why */
+        /* carrel_get() says only that there is none; this says why */
+        if (carrel_exec_list(a->c, id, &execs, &said) < 0 && strcmp(said.code, error_wire_name(ERROR_NOT_FOUND)) == 0)
                 return ask_failed(a, NULL, &said);
         carrel_free(execs);
         (void)fail_at(&e, ERROR_NOT_FOUND, "id", NULL, "there is no sandbox %.64s", id);
