@@ -166,7 +166,7 @@ request_on_refused(struct mcp_call *c, const struct error *e)
 }
 
 void
-request_exec_error(struct error *e, const struct wire_exec_failed *f, const struct mcp_request *r)
+request_exec_error(struct error *e, const struct wire_exec_failed *f, const struct node *arguments)
 {
         static const struct { uint32_t stage; int sys; enum error_code code; const char *text; } rows[] = {
                 { WIRE_STAGE_DIRECTORY, 0, ERROR_INVALID_ARGUMENT, "the command's working directory cannot be entered" },
@@ -175,7 +175,7 @@ request_exec_error(struct error *e, const struct wire_exec_failed *f, const stru
                 { WIRE_STAGE_LOOKUP, 0, ERROR_COMMAND_NOT_EXECUTABLE, "the command cannot be executed" },
                 { WIRE_STAGE_SPAWN, 0, ERROR_COMMAND_NOT_EXECUTABLE, "the command cannot be executed" },
         };
-        const struct node *cwd = r && r->arguments ? node_find(r->arguments, "cwd") : NULL;
+        const struct node *cwd = node_find(arguments, "cwd");
         int sys = f->sys < 0 ? -f->sys : f->sys;
 
         if (f->stage == WIRE_STAGE_DIRECTORY && cwd && cwd->kind == NODE_STRING) {
@@ -196,7 +196,7 @@ request_on_failed(struct mcp_call *c, const struct wire_exec_failed *f)
 {
         struct error e;
 
-        request_exec_error(&e, f, request_of(c));
+        request_exec_error(&e, f, request_of(c)->arguments);
         request_fail(request_of(c), &e);
 }
 

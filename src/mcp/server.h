@@ -183,8 +183,8 @@ bool request_has_caught_up(const struct mcp_request *r);
 /* The request a call belongs to. */
 struct mcp_request *request_of(struct mcp_call *c);
 
-/* What stopped a command from starting, as an error. */
-void request_exec_error(struct error *e, const struct wire_exec_failed *f, const struct mcp_request *r /* NULL: it has gone */);
+/* What stopped a command from starting, as an error. `arguments` are those of its tool, or NULL: not known any more. */
+void request_exec_error(struct error *e, const struct wire_exec_failed *f, const struct node *arguments);
 
 /* Tells the client of new output, where it asked and can take it. */
 void request_progress(struct mcp_request *r, int stream, const char *bytes, size_t len);

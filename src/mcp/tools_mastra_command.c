@@ -75,7 +75,7 @@ on_failed(struct mcp_call *c, const struct wire_exec_failed *f)
 {
         struct error e;
 
-        request_exec_error(&e, f, request_of(c));
+        request_exec_error(&e, f, request_of(c)->arguments);
         answer_error(request_of(c), e.message);
 }
 
@@ -168,7 +168,7 @@ held_failed(struct mcp_call *c, const struct wire_exec_failed *f)
         struct mcp_request *r;
         struct error e;
 
-        request_exec_error(&e, f, held_of(c)->request);
+        request_exec_error(&e, f, held_of(c)->request ? held_of(c)->request->arguments : NULL);
         r = held_over(c);
         if (r)
                 request_fail(r, &e);
