@@ -302,7 +302,7 @@ make_host(struct host_facts *facts)
 
         *facts = (struct host_facts){ .landlock_abi = 6, .has_seccomp = true, .has_user_ns = true, .has_openat2 = true,
                                       .has_clone3 = true, .has_mount_api = true, .has_idmap = true, .has_pidfd = true,
-                                      .has_close_range = true, .has_wall = true, .cpu_count = 1, .uid = 1000, .gid = 1000 };
+                                      .has_close_range = true, .has_wall = true, .cpu_count = 1, .cpus = { "0", "0", "0" }, .uid = 1000, .gid = 1000 };
         for (; facts->dir_count < dirs && facts->dir_count < HOST_DIRS_MAX; facts->dir_count++)
                 facts->dirs[facts->dir_count].path = dir[facts->dir_count].path;
         for (; facts->etc_count < items && facts->etc_count < HOST_ETC_MAX; facts->etc_count++)
@@ -353,7 +353,7 @@ group_of(const struct step *s)
         case STEP_BIND:    return is_below(s->path, "/etc") ? GROUP_ETC_SHOWN : GROUP_PROGRAMS;
         case STEP_PRIVATE: return GROUP_PRIVATE;
         case STEP_LINK:    return is_below(s->path, "/var") ? GROUP_PRIVATE : GROUP_MAX;       /* /var/tmp is /tmp */
-        case STEP_FILE:    return is_below(s->path, "/etc") ? GROUP_ETC_MADE : GROUP_MAX;
+        case STEP_FILE:    return is_below(s->path, "/etc") || is_below(s->path, "/sys") ? GROUP_ETC_MADE : GROUP_MAX;
         case STEP_DEVICE:
         case STEP_DEVPTS:  return GROUP_DEVICES;
         case STEP_MASK:

@@ -52,6 +52,30 @@ cpu_count_read(void)
         return count > 0 ? count : 1;
 }
 
+/* A list that is no list of numbers and ranges, or too long, is none. */
+static void
+cpu_list_read(const char *path, char ret[HOST_CPUS_MAX])
+{
+        scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t len = fd < 0 ? -1 : read(fd, ret, HOST_CPUS_MAX - 1);
+        size_t used;
+
+        ret[len > 0 ? len : 0] = '\0';
+        used = strspn(ret, "0123456789,-");
+        if (ret[used] == '\n' && ret[used + 1] == '\0' && used > 0)
+                ret[used] = '\0';
+        else
+                ret[0] = '\0';
+}
+
+static void
+cpus_read(struct host_cpus *ret)
+{
+        cpu_list_read("/sys/devices/system/cpu/possible", ret->possible);
+        cpu_list_read("/sys/devices/system/cpu/present", ret->present);
+        cpu_list_read("/sys/devices/system/cpu/online", ret->online);
+}
+
 /* Supplementary groups other than our own; an unprivileged process in a user namespace cannot drop them. */
 static unsigned
 extra_groups_count(gid_t own)
@@ -206,6 +230,7 @@ host_facts_read(struct host_facts *ret, struct error *e)
         (void)snprintf(ret->kernel, sizeof ret->kernel, "%s", names.release);
         (void)snprintf(ret->machine, sizeof ret->machine, "%s", names.machine);
         ret->cpu_count = cpu_count_read();
+        cpus_read(&ret->cpus);
         ret->memory_mb = (uint64_t)info.totalram * info.mem_unit >> 20;
         ret->uid = geteuid();
         ret->gid = getegid();

@@ -36,6 +36,9 @@ says_what_the_system_says(void **state)
         assert_int_equal(facts.uid, geteuid());
         assert_int_equal(sched_getaffinity(0, sizeof ours, &ours), 0);
         assert_int_equal(facts.cpu_count, CPU_COUNT(&ours));            /* those that we may use: fewer under taskset */
+        assert_true(facts.cpus.possible[strspn(facts.cpus.possible, "0123456789,-")] == '\0');
+        if (access("/sys/devices/system/cpu/online", R_OK) == 0)
+                assert_true(facts.cpus.possible[0] == '0' && facts.cpus.present[0] == '0' && facts.cpus.online[0] != '\0');
         assert_true(facts.memory_mb > 16);
         assert_true(facts.uid == 0 || !facts.is_privileged);
         assert_int_equal(facts.runtime_dir[0], '/');

@@ -52,12 +52,17 @@ struct host_dir {
         char target[128];                /* of the link */
 };
 
+/* The kernel's lists of processors, as in /sys/devices/system/cpu: "0-3,8-11"; "" where it does not say, or not so. */
+enum { HOST_CPUS_MAX = 128 };
+struct host_cpus { char possible[HOST_CPUS_MAX], present[HOST_CPUS_MAX], online[HOST_CPUS_MAX]; };
+
 enum { HOST_DIRS_MAX = 12, HOST_ETC_MAX = 72 };
 
 struct host_facts {
         char kernel[65];                 /* uname -r */
         char machine[65];                /* uname -m */
         unsigned cpu_count;
+        struct host_cpus cpus;
         uint64_t memory_mb;
         uint32_t uid, gid;               /* effective */
         bool is_privileged;              /* uid 0 with the capabilities to prepare a box for another uid */

@@ -91,6 +91,7 @@ setup(struct bench *b)
         b->facts.dir_count = 2;
         b->facts.etc[0].path = "/etc/ld.so.cache";
         b->facts.etc_count = 1;
+        b->facts.cpus = (struct host_cpus){ "0-3", "0-3", "0,2-3" };
         b->request = (struct plan_request){ .id = ID, .outside_uid = 1001, .outside_gid = 1002 };
 }
 

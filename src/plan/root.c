@@ -189,6 +189,28 @@ plan_proc(struct builder *b)
                 builder_add(b, STEP_MASK, masked_dirs[i], "speaks of the whole machine")->flags |= STEP_OPTIONAL | STEP_DIRECTORY;
 }
 
+/*
+ * Which processors there are, and nothing else of /sys: lscpu, allocators and runtimes size tables by it. The numbers are the host's, as in /proc/cpuinfo:
+ * what indexes such a table is the number of a real processor.
+ */
+static void
+plan_sys(struct builder *b)
+{
+        const struct host_cpus *cpus = &b->facts->cpus;
+        const struct etc_row lists[] = {
+                { "/sys/devices/system/cpu/possible", cpus->possible }, { "/sys/devices/system/cpu/present", cpus->present },
+                { "/sys/devices/system/cpu/online", cpus->online },
+        };
+        static const char *const dirs[] = { "/sys", "/sys/devices", "/sys/devices/system", "/sys/devices/system/cpu" };
+
+        if (cpus->possible[0] == '\0' || cpus->present[0] == '\0' || cpus->online[0] == '\0')
+                return;
+        for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
+                add_dir(b, dirs[i], 0555, "made, not the host's");
+        for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+                add_text(b, STEP_FILE, lists[i].path, builder_text(b, "%s\n", lists[i].content), "which processors there are, for lscpu and runtimes")->number = 0444;
+}
+
 void
 builder_root(struct builder *b)
 {
@@ -199,6 +221,7 @@ builder_root(struct builder *b)
         plan_dev(b);
         plan_private(b);
         plan_proc(b);
+        plan_sys(b);
 }
 
 void

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# slow: 20 s: 45 programs one after another, among them four compilers, a database server and three virtual machines
+# slow: 25 s: 45 programs one after another, among them four compilers, a database server and three virtual machines
 """programs_test - the programs of docs/PROGRAMS.md that are installed here: each works, or is refused in words. Prints TAP."""
 import glob
 import os
@@ -67,6 +67,7 @@ WORKS = {
     "file": ("file /bin/sh -L", "ELF"),
     "ps": ("ps -o comm= -p $$", "sh"),
     "nproc": ("nproc", "^[1-9]"),
+    "lscpu": ("lscpu -p=cpu | grep -v '^#' | wc -l | grep -x $(nproc --all) && lscpu", "^CPU\\(s\\): +[1-9]"),
     "dpkg": ("dpkg -S /usr/bin/env && dpkg -l coreutils && dpkg -L coreutils | grep -x /usr/bin/env", "^coreutils:(.|\\n)*^ii +coreutils(.|\\n)*^/usr/bin/env$"),
 }
 REFUSED = {
@@ -106,6 +107,11 @@ with Workspace(limits="timeout_ms: 300000") as workspace:
     hidden = ("/etc/maven/settings.xml", "/etc/php/8.2/fpm", "/etc/profile", "/etc/bash.bashrc", "/etc/npmrc", "/etc/pip.conf", "/var/lib/dpkg/statoverride")
     done = workspace.sh("ls -d /etc /var %s" % " ".join(hidden))
     check("settings that may hold secrets, set PATH or name accounts are not visible", done.stdout == b"/etc\n/var\n", done.stdout, done.stderr)
+    done = workspace.sh("find /sys ! -type d; find /sys -writable; stat -f -c %T /sys; cat /sys/devices/system/cpu/online")
+    lists = ["/sys/devices/system/cpu/" + name for name in ("online", "possible", "present")]
+    with open(lists[0], encoding="ascii") as online:
+        want = sorted(["tmpfs", online.read().strip(), *lists])
+    check("of /sys there are the lists of processors alone, made and read-only", sorted(done.stdout.decode().split()) == want, done.stdout, done.stderr)
     shown = [p for p in ("/etc/debian_version", "/etc/timezone", "/etc/mime.types", "/var/lib/dpkg/status", "/var/lib/dpkg/info") if os.path.exists(p)]
     done = workspace.sh("cd /; for p in %s; do test -r $p && ! test -w $p && echo $p; done" % " ".join(shown))
     check("what is visible of the system's settings can be read, and not changed", done.stdout.decode().split() == shown, done.stdout, done.stderr)
