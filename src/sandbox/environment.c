@@ -46,7 +46,6 @@ set(struct arena *arena, struct environment *env, const char *name, const char *
 }
 
 /* Where a command installs programs of its own: pip's and npm's user-wide place. The system's are read-only. */
-#define OWN_PREFIX PLAN_HOME "/.local"
 
 static const char *
 search_path(struct arena *arena, const struct environment_request *r)
@@ -58,7 +57,7 @@ search_path(struct arena *arena, const struct environment_request *r)
                 path = arena_format(arena, "%s/bin:%s:%s", spec->carrel.tools.items[i], spec->carrel.tools.items[i], path);
         if (path && r->first_path)
                 path = arena_format(arena, "%s:%s", r->first_path, path);
-        path = path ? arena_format(arena, OWN_PREFIX "/bin:%s", path) : NULL;
+        path = path ? arena_format(arena, PLAN_HOME "/.local/bin:%s", path) : NULL;
         return path ? path : "/usr/bin:/bin";
 }
 
@@ -82,7 +81,6 @@ set_user(struct arena *arena, struct environment *env, struct error *e)
 {
         static const struct { const char *name, *value; } rows[] = {
                 { "USER", PLAN_USER }, { "LOGNAME", PLAN_USER }, { "SHELL", PLAN_SHELL },
-                { "NPM_CONFIG_PREFIX", OWN_PREFIX },   /* npm install -g */
         };
 
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

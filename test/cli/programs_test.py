@@ -31,7 +31,7 @@ WORKS = {
     "node": ("node -e 'const w = require(\"worker_threads\"); new w.Worker(\"require(\\\"worker_threads\\\").parentPort.postMessage(3 + 4)\", {eval: true})"
              ".on(\"message\", (m) => console.log(m, require(\"os\").cpus().length > 0))'", "^7 true$"),
     "npm": ("mkdir p && cd p && echo '{\"name\":\"hello-cli\",\"version\":\"1.0.0\",\"bin\":{\"hello-cli\":\"h.js\"}}' > package.json &&"
-            " printf '#!/usr/bin/env node\\nconsole.log(\"hello\", 7)\\n' > h.js && npm install -g --no-audit --install-links . && hello-cli && which hello-cli",
+            " printf '#!/usr/bin/env node\\nconsole.log(\"hello\", 7)\\n' > h.js && npm install -g --prefix ~/.local --no-audit --install-links . && hello-cli && which hello-cli",
             "^hello 7$(.|\\n)*^/home/agent/.local/bin/hello-cli$"),
     "corepack": ("corepack --version", "^[0-9]"),
     "perl": ("perl -e 'print 3 + 4, \"\\n\"'", "^7$"),

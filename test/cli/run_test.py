@@ -30,7 +30,7 @@ STATUSES = range(256) if DEEP else (0, 1, 2, 3, 17, 63, 64, 100, *range(123, 145
 WORDS = ("exited", "signaled", "timed_out", "oom_killed", "cpu_limit", "killed", "policy_killed", "lost")
 MEMBERS = {"id", "event", "exit_code", "signal", "timed_out", "oom_killed", "duration_ms", "cpu_ms", "memory_peak_kb", "stdout_bytes",
            "stderr_bytes", "dropped_bytes", "stdout", "stderr", "truncated", "left_behind", "errors", "warnings"}
-BASE_SET = {"PATH", "HOME", "TERM", "LANG", "PWD", "USER", "LOGNAME", "SHELL", "NPM_CONFIG_PREFIX"}
+BASE_SET = {"PATH", "HOME", "TERM", "LANG", "PWD", "USER", "LOGNAME", "SHELL"}
 RETRIES = {"npm_config_fetch_retries", "PIP_RETRIES", "CARGO_NET_RETRY", "UV_HTTP_RETRIES"}     # where network.egress lists nothing
 # Forks, leaves its session and its group, renames itself, ignores what can be ignored, holds both outputs open.
 SURVIVOR = r"""

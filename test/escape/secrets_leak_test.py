@@ -242,7 +242,7 @@ def inside(d, box):
     """What is given inside: the names that were asked for, to the commands alone."""
     names = set(d.exec(box, "env | cut -d= -f1")["stdout"].split())
     names -= {"npm_config_fetch_retries", "PIP_RETRIES", "CARGO_NET_RETRY", "UV_HTTP_RETRIES"}      # without a network: docs/EGRESS.md
-    check("inside there are the names of the manifest and the base set (I02)", names <= {"PATH", "HOME", "LANG", "TERM", "PWD", "USER", "LOGNAME", "SHELL", "NPM_CONFIG_PREFIX", "SHLVL", "_", "OTHER", *SLUGS.values()}
+    check("inside there are the names of the manifest and the base set (I02)", names <= {"PATH", "HOME", "LANG", "TERM", "PWD", "USER", "LOGNAME", "SHELL", "SHLVL", "_", "OTHER", *SLUGS.values()}
           and set(SLUGS.values()) <= names and "CARREL_TEST_VALUE" not in names, names)
     first = d.exec(box, "cat /proc/1/environ | wc -c; cat /proc/1/cmdline | tr '\\0' ' '")["stdout"]
     a = d.call("GET", "/v1/sandboxes/%s/files?path=/proc/1/environ" % box)
