@@ -353,7 +353,8 @@ def one_stopped():
         for name, pid in parts(d).items():
             os.kill(pid, signal.SIGSTOP)
             until("%s goes on" % name, lambda pid=pid: state_of(pid) not in "TZX")
-        wrong = [] if "was stopped by a signal, and was continued" in d.log_text() else [d.log_text()]
+        until("it is logged", lambda: "was stopped by a signal, and was continued" in d.log_text())
+        wrong = []
         if d.exec(box, ["echo", "on"])["stdout"] != "on\n" or "starting" in d.log_text():
             wrong.append(d.log_text())
     report("each part that is stopped by a signal is continued at once, and that is logged", wrong)
