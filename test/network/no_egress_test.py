@@ -18,7 +18,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import egress_test
-from box_rig import ALWAYS, CARREL, PATIENCE, TREE, check, end, report, until
+from box_rig import ALWAYS, CARREL, PATIENCE, ROOT, TREE, check, end, report, until
 from daemon_rig import Daemon
 
 PLAIN = {"provider": "local", "config": {}, "limits": {"timeout_ms": 280000}}
@@ -135,7 +135,7 @@ def addresses(project):
 
 
 def few_descriptors(project):
-    wrong = [(n, done) for n in (16, 20, 24, 32, 64) for done in [subprocess.run(["sh", "-c", "ulimit -n %d; exec %s run -- getent hosts few.example" % (n, CARREL)], cwd=project.folder,
+    wrong = [(n, done) for n in ((16, 20) if ROOT else ()) + (24, 32, 64) for done in [subprocess.run(["sh", "-c", "ulimit -n %d; exec %s run -- getent hosts few.example" % (n, CARREL)], cwd=project.folder,
              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=ALWAYS)] if done.returncode != 2 or b"few.example is not in" not in done.stderr]
     check("with few descriptors it is the same", not wrong, *wrong)
 
