@@ -265,6 +265,8 @@ go_on_freezing(struct sandbox *s)
                 }
                 return;
         }
+        if (s->state == SANDBOX_RUNNING)               /* a pause that they waited for came to nothing */
+                answer_all(&s->resuming, s);
         if (s->state == SANDBOX_RUNNING && s->waiting.first)
                 calls_begin(&s->waiting);
         if (s->state == SANDBOX_RUNNING && s->pausing.first && sandbox_freeze(s, true, &e) < 0)

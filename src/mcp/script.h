@@ -44,6 +44,8 @@ begin(struct mcp_backend *b, struct mcp_call *c, const struct api_peer *who, enu
         assert_false(w->is_broken);
         if (s->is_down)
                 return fail(e, ERROR_UNAVAILABLE, "the daemon is not there");
+        if (op == OP_CLIENT_HEARD)
+                return fail(e, ERROR_UNAVAILABLE, "nobody listens to that here");
         assert_true(s->count < CALLS_MAX);
         n = calloc(1, sizeof *n);
         assert_non_null(n);

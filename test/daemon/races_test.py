@@ -154,10 +154,10 @@ class Wire:
             return None, got
         channel = box_wire.Channel(socket.socket(fileno=fds[0]))
         if op == "file.write":
-            channel.send(C_STDIN, FILE_PUT.pack(50000, 6, 0, 0, 0) + b"/tmp/a" + b"x" * 50000 + FILE_PUT.pack(0, 0, 0, 0, 0))
             try:
+                channel.send(C_STDIN, FILE_PUT.pack(50000, 6, 0, 0, 0) + b"/tmp/a" + b"x" * 50000 + FILE_PUT.pack(0, 0, 0, 0, 0))
                 channel.send(C_STDIN_END)
-            except BrokenPipeError:            # it has written all of it, and ended
+            except BrokenPipeError:            # it has written all of it, or was stopped: what it says comes below
                 pass
         try:
             channel.wait()
