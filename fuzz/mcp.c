@@ -32,6 +32,8 @@ begin(struct mcp_backend *b, struct mcp_call *c, const struct api_peer *who, enu
 
         (void)who;
         must(!w->is_broken && record_check(&r) == 0);
+        if (op == OP_CLIENT_HEARD)             /* the server's own, which ends without it */
+                return -1;
         for (size_t i = 0; i < OPEN_MAX; i++) {
                 if (open_calls[i])
                         continue;

@@ -154,7 +154,7 @@ check_with_host(struct arena *arena, const struct checking *c, const struct ref_
 {
         scoped_fd int dir = open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
         struct ref_places places;
-        struct host_file rules;
+        struct host_file rules = { .name = NULL };
         struct verdict_host host;
 
         if (dir < 0)

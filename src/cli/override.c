@@ -65,8 +65,12 @@ override_explain(const struct override_set *set, const char *path, unsigned line
 {
         for (size_t i = 0; i < set->count && line == 0; i++) {
                 const struct row *row = find_row(set->options[i], strlen(set->options[i]));
-                size_t len = strlen(row->path), name = strlen(row->option) + 2, had = strlen(message);
+                size_t len, name, had = strlen(message);
 
+                if (!row)                      /* each has a row, and only an analyzer doubts it */
+                        continue;
+                len = strlen(row->path);
+                name = strlen(row->option) + 2;
                 if (strncmp(path, row->path, len) != 0 || (path[len] != '\0' && path[len] != '/'))
                         continue;
                 if (had + name + 1 > room)

@@ -139,7 +139,7 @@ take_exec(struct carrel *c, enum operation_code op, const char *name, struct car
                 (void)close(fd);
                 return fail(e, ERROR_PROTOCOL, "the daemon's answer lacks the exec's number");
         }
-        if (client_exec_take(fd, (uint32_t)number, name, ret, e) < 0)
+        if (client_exec_take(fd, (uint32_t)number, name, ret, e) < 0 || !*ret)
                 return -1;
         (*ret)->is_own = op == OP_EXEC && !has_ended;
         (*ret)->time = time;
@@ -158,14 +158,14 @@ carrel_exec(struct carrel *c, const char *id, const struct carrel_command *comma
 {
         struct record_writer *w = connection_begin(c);
         struct carrel *ports = NULL;
-        struct carrel_exec *x;
+        struct carrel_exec *x = NULL;
         struct error inner;
 
         if (check_command(command, &inner) < 0 || (command->waits_ports && connection_again(c, &ports, &inner) < 0))
                 return answer_fail(e, &inner);
         record_text(w, FIELD_ID, id);
         write_command(w, command);
-        if (take_exec(c, OP_EXEC, command->argc > 0 ? command->argv[0] : "sh", &x, &inner) < 0) {
+        if (take_exec(c, OP_EXEC, command->argc > 0 ? command->argv[0] : "sh", &x, &inner) < 0 || !x) {
                 carrel_close(ports);
                 return answer_fail(e, &inner);
         }

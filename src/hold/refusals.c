@@ -118,9 +118,9 @@ make_place(struct refusals *r)
         return found != NULL;
 }
 
-/* One more, zeroed; NULL: there is no place for it. */
+/* One more of this; NULL: there is no place for it. */
 static struct refusal *
-add_item(struct refusals *r, struct refused *one)
+add_item(struct refusals *r, struct refused *one, const struct wire_wall_denied *d)
 {
         if (one->count >= r->each_max || !make_place(r))
                 return NULL;
@@ -135,7 +135,7 @@ add_item(struct refusals *r, struct refused *one)
         }
         r->held++;
         one->version = r->version;
-        memset(&one->items[one->count], 0, sizeof *one->items);
+        one->items[one->count] = (struct refusal){ .d = *d };  /* lint: what is overwritten here holds no pointer */
         return &one->items[one->count++];
 }
 
@@ -167,11 +167,8 @@ refusals_add(struct refusals *r, uint32_t exec, const struct wire_wall_denied *d
                 return;
         for (size_t i = 0; i < one->count && !item; i++)
                 item = refusal_is_same(&one->items[i].d, d) ? &one->items[i] : NULL;
-        if (!item && one->more == 0) {         /* in the order in which they came: once one was left out, none is listed after it */
-                item = add_item(r, one);
-                if (item)
-                        item->d = *d;
-        }
+        if (!item && one->more == 0)           /* in the order in which they came: once one was left out, none is listed after it */
+                item = add_item(r, one, d);
         if (!item) {
                 one->more = refusals_sum(one->more, d->count);
                 one->version = r->version;
@@ -210,7 +207,7 @@ refusals_set(struct refusals *r, uint32_t exec, size_t kept, uint64_t more, size
                 r->held--;
         }
         if (at < kept && at <= one->count)
-                item = at < one->count ? &one->items[at] : add_item(r, one);
+                item = at < one->count ? &one->items[at] : add_item(r, one, d);
         if (item)
                 *item = (struct refusal){ .d = *d, .count = count };
 }

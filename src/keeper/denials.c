@@ -146,7 +146,7 @@ place_of(struct box *b, uint64_t number, bool *ret_is_new)
         if (!b->denials)
                 b->denials = calloc(BOX_DENIALS_MAX, sizeof *b->denials);
         *ret_is_new = b->denials != NULL;
-        for (size_t i = b->denial_count; i > 0; i--)
+        for (size_t i = b->denials ? b->denial_count : 0; i > 0; i--)
                 if (b->denials[i - 1].number == number) {
                         *ret_is_new = false;
                         return &b->denials[i - 1];

@@ -136,15 +136,28 @@ begin_anew(struct loop_timer *t)
                 call_end(c);
 }
 
-/* Its wait is over, for one reason or another. A call is answered from the loop, not from within what happens just now. */
+/* Its wait is over, for one reason or another, and it is in no list any more. A call is answered from the loop, not from within what happens just now. */
 static void
-wake(struct port_waiter *w)
+wake(struct port_waiter *take_w)
 {
-        unlink_waiter(w);
-        if (!w->call)
-                free(w);
-        else if (loop_timer_set(w->call->keeper->loop, &w->limit, loop_now_ms(), begin_anew) < 0)
-                begin_anew(&w->limit);
+        if (!take_w->call)
+                free(take_w);
+        else if (loop_timer_set(take_w->call->keeper->loop, &take_w->limit, loop_now_ms(), begin_anew) < 0)
+                begin_anew(&take_w->limit);
+}
+
+/* Out of its list: the first who waits, or NULL. */
+static struct port_waiter *
+next_waiter(struct port_wait *p)
+{
+        struct port_waiter *w = p->waiters;
+
+        if (!w)
+                return NULL;
+        p->waiters = w->next;
+        w->of = NULL;
+        loop_timer_remove(&w->limit);
+        return w;
 }
 
 static void
@@ -154,6 +167,7 @@ past_limit(struct loop_timer *t)
 
         if (!w->call)
                 tell_event(w->of, w, "port-timeout");
+        unlink_waiter(w);
         wake(w);
 }
 
@@ -165,8 +179,8 @@ unlink_wait(struct port_wait *p)
         while (*at != p)
                 at = &(*at)->next;
         *at = p->next;
-        while (p->waiters)
-                wake(p->waiters);
+        for (struct port_waiter *w = next_waiter(p); w; w = next_waiter(p))
+                wake(w);
         loop_timer_remove(&p->timer);
         p->is_over = true;
         if (p->asked == 0)
@@ -177,10 +191,10 @@ static void
 found(struct port_wait *p, uint16_t port)
 {
         p->found = port;
-        while (p->waiters) {
-                if (!p->waiters->call)
-                        tell_event(p, p->waiters, "port-open");
-                wake(p->waiters);
+        for (struct port_waiter *w = next_waiter(p); w; w = next_waiter(p)) {  /* lint: who waits is in its list until it is taken out below */
+                if (!w->call)
+                        tell_event(p, w, "port-open");
+                wake(w);
         }
 }
 

@@ -83,7 +83,7 @@ walk(struct arena *arena, const struct ref_manifest_file *file, enum verdict_sta
                 return -1;
         if (!v->found.block)
                 return 0;
-        if (host && manifest_override(arena, &v->found, host->overrides, host->override_count, e) < 0)
+        if (stage >= VERDICT_RESOLVE && manifest_override(arena, &v->found, host->overrides, host->override_count, e) < 0)
                 return -1;
         if (verdict_check(arena, v, findings, e) < 0)
                 return -1;
