@@ -123,7 +123,7 @@ dir_read(const char *path, struct host_dir *ret, mode_t *ret_mode)
 }
 
 /*
- * What any user of the host may read, and nobody but the system change. The system is whoever owns /etc, which in a user namespace need
+ * What any user of the host may read, and nobody but the system and we change. The system is whoever owns /etc, which in a user namespace need
  * not look like root; its own group may write there in some images.
  */
 static bool
@@ -132,7 +132,7 @@ is_settled(const struct stat *st, const struct stat *system)
         mode_t read = S_ISDIR(st->st_mode) ? S_IROTH | S_IXOTH : S_IROTH;
 
         return (S_ISREG(st->st_mode) || S_ISDIR(st->st_mode)) && (st->st_mode & read) == read && (st->st_mode & S_IWOTH) == 0 &&
-               (st->st_uid == 0 || st->st_uid == system->st_uid) && ((st->st_mode & S_IWGRP) == 0 || st->st_gid == 0 || st->st_gid == system->st_gid);
+               (st->st_uid == 0 || st->st_uid == system->st_uid || st->st_uid == geteuid()) && ((st->st_mode & S_IWGRP) == 0 || st->st_gid == 0 || st->st_gid == system->st_gid);
 }
 
 bool
