@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "clock/clock.h"
+#include "git/path.h"
 #include "maker/gitdir.h"
 #include "maker/gitlinks.h"
 #include "maker/kept.h"
@@ -193,42 +194,6 @@ judge(struct looking *l, unsigned what, const char *path, int git, unsigned flag
                 report(l, what, path, path, found.runs);
 }
 
-/* Where `words`, said in the directory `base`, lead: relative to the source, by their words. False where that is outside, or the source itself. */
-static bool
-resolve(const struct looking *l, const char *base, const char *words, char ret[PATH_ROOM])
-{
-        size_t len = 0, root = strlen(l->source->path);
-
-        if (words[0] == '/') {
-                if (strncmp(words, l->source->path, root) != 0 || (words[root] != '/' && root > 1))
-                        return false;
-                words += root;
-                base = "";
-        }
-        for (int part = 0; part < 2; part++)
-                for (const char *at = part == 0 ? base : words; *at != '\0';) {
-                        size_t piece = strcspn(at, "/");
-
-                        if (piece == 2 && at[0] == '.' && at[1] == '.') {
-                                if (len == 0)
-                                        return false;
-                                while (len > 0 && ret[--len] != '/')
-                                        continue;
-                        } else if (piece > 0 && !(piece == 1 && at[0] == '.')) {
-                                if (len + piece + 2 > PATH_ROOM)
-                                        return false;
-                                if (len > 0)
-                                        ret[len++] = '/';
-                                memcpy(ret + len, at, piece);
-                                len += piece;
-                        }
-                        at += piece;
-                        at += *at == '/';
-                }
-        ret[len] = '\0';
-        return len > 0;
-}
-
 /* `.git` of the directory `dir` is a file or a link that leads git to a repository. */
 static void
 judge_link(struct looking *l, int dir, const char *path, const struct stat *st)
@@ -243,7 +208,7 @@ judge_link(struct looking *l, int dir, const char *path, const struct stat *st)
                 return;
         if (len > 0)
                 words[len] = '\0';
-        if (len > 0 && resolve(l, path, words, target) && !has(l->source, 'k', target)) {
+        if (len > 0 && git_path_resolve(l->source->path, path, words, target, sizeof target) && !has(l->source, 'k', target)) {
                 bool is_worktree = strncmp(target, ".git/worktrees/", 15) == 0;
 
                 git = open_directory(l->source->dir, target, O_PATH);
@@ -293,7 +258,7 @@ judge_gitlink(struct looking *l, const char *path)
                         (void)close(dir);
                 return;
         }
-        if (is_file && resolve(l, path, words, target))
+        if (is_file && git_path_resolve(l->source->path, path, words, target, sizeof target))
                 fd = open_directory(l->source->dir, target, O_PATH);
         else if (dir >= 0)
                 fd = openat(dir, ".git", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -18,6 +18,7 @@
 
 #include "git/config.h"
 #include "git/index.h"
+#include "git/path.h"
 #include "plan/protect.h"
 #include "ref/file.h"
 
@@ -29,47 +30,6 @@ struct looking {
         unsigned modules, nested, looks, worktrees;       /* so far */
         int result;
 };
-
-/* -- paths ------------------------------------------------------------------------------------------------------- */
-
-/*
- * Where `words`, said in the directory `base` of the source, lead: relative to the source, by their words. False where that is the source
- * itself or outside.
- */
-static bool
-resolve(const struct repository *r, const char *base, const char *words, char ret[PATH_ROOM])
-{
-        size_t len = 0, root = strlen(r->host_path);
-
-        if (words[0] == '/') {
-                if (strncmp(words, r->host_path, root) != 0 || (words[root] != '/' && root > 1))
-                        return false;
-                words += root;
-                base = "";
-        }
-        for (int part = 0; part < 2; part++)
-                for (const char *at = part == 0 ? base : words; *at != '\0';) {
-                        size_t piece = strcspn(at, "/");
-
-                        if (piece == 2 && at[0] == '.' && at[1] == '.') {
-                                if (len == 0)
-                                        return false;
-                                while (len > 0 && ret[--len] != '/')
-                                        continue;
-                        } else if (piece > 0 && !(piece == 1 && at[0] == '.')) {
-                                if (len + piece + 2 > PATH_ROOM)
-                                        return false;
-                                if (len > 0)
-                                        ret[len++] = '/';
-                                memcpy(ret + len, at, piece);
-                                len += piece;
-                        }
-                        at += piece;
-                        at += *at == '/';
-                }
-        ret[len] = '\0';
-        return len > 0;
-}
 
 static void
 hold(struct looking *l, const char *path, unsigned flags, const char *why)
@@ -121,7 +81,7 @@ hold_links(struct looking *l, const char *directory)
                 if (len <= 0)
                         continue;
                 target[len] = '\0';
-                if (resolve(l->r, directory, target, path))
+                if (git_path_resolve(l->r->host_path, directory, target, path, sizeof path))
                         hold(l, path, PROTECT_ALWAYS, "a link in a protected directory leads there");
         }
         if (list)
@@ -148,10 +108,10 @@ follow_text(struct looking *l, const char *bytes, size_t len, const char *base, 
 
         git_config_open(&c, bytes, len);
         while (l->result == 0 && git_config_next(&c, &entry) > 0) {
-                if (strcmp(entry.key, "core.hookspath") == 0 && resolve(l->r, tree, entry.value, path)) {
+                if (strcmp(entry.key, "core.hookspath") == 0 && git_path_resolve(l->r->host_path, tree, entry.value, path, sizeof path)) {
                         hold(l, path, PROTECT_ALWAYS, "core.hooksPath: git runs hooks from there");
                         hold_links(l, path);
-                } else if (base && is_include(entry.key) && resolve(l->r, base, entry.value, path)) {
+                } else if (base && is_include(entry.key) && git_path_resolve(l->r->host_path, base, entry.value, path, sizeof path)) {
                         hold(l, path, PROTECT_ALWAYS, "include.path: git reads it as configuration");
                         if (depth < INCLUDES_DEPTH)
                                 follow(l, path, tree, depth + 1);
@@ -284,7 +244,7 @@ hold_nested(struct looking *l, const char *tree)
         if (!text || strncmp(text, "gitdir: ", 8) != 0)
                 return;
         (void)snprintf(git, sizeof git, "%.*s", (int)strcspn(text + 8, "\n"), text + 8);
-        if (resolve(l->r, tree, git, path) && is_directory(l->r, path))
+        if (git_path_resolve(l->r->host_path, tree, git, path, sizeof path) && is_directory(l->r, path))
                 hold_repository(l, path, tree);
 }
 
