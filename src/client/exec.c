@@ -122,28 +122,31 @@ check_command(const struct carrel_command *c, struct error *e)
         return 0;
 }
 
-static int
-take_exec(struct carrel *c, enum operation_code op, const char *name, struct carrel_exec **ret, struct error *e)
+/* The caller's; NULL with *e. */
+static struct carrel_exec *
+take_exec(struct carrel *c, enum operation_code op, const char *name, struct error *e)
 {
+        struct carrel_exec *x = NULL;
         struct record r;
         struct time_limit time;
         uint64_t number;
         int fd, has_ended;
 
         if (connection_call(c, op, &r, &fd, e) < 0)
-                return -1;
+                return NULL;
         number = record_get_uint(&r, FIELD_EXEC, 0);
         time = (struct time_limit){ record_get_uint(&r, FIELD_TIMEOUT, 0), time_limit_find(record_get_text(&r, FIELD_TIMEOUT_BY, NULL)) };
         has_ended = strcmp(record_get_text(&r, FIELD_STATE, ""), "ended") == 0;
         if (number == 0 || number > UINT32_MAX) {
                 (void)close(fd);
-                return fail(e, ERROR_PROTOCOL, "the daemon's answer lacks the exec's number");
+                (void)fail(e, ERROR_PROTOCOL, "the daemon's answer lacks the exec's number");
+                return NULL;
         }
-        if (client_exec_take(fd, (uint32_t)number, name, ret, e) < 0 || !*ret)
-                return -1;
-        (*ret)->is_own = op == OP_EXEC && !has_ended;
-        (*ret)->time = time;
-        return 0;
+        if (client_exec_take(fd, (uint32_t)number, name, &x, e) < 0 || !x)
+                return NULL;
+        x->is_own = op == OP_EXEC && !has_ended;
+        x->time = time;
+        return x;
 }
 
 /* The exec has begun; `take_ports` is the connection to wait over, or NULL. */
@@ -158,14 +161,15 @@ carrel_exec(struct carrel *c, const char *id, const struct carrel_command *comma
 {
         struct record_writer *w = connection_begin(c);
         struct carrel *ports = NULL;
-        struct carrel_exec *x = NULL;
+        struct carrel_exec *x;
         struct error inner;
 
         if (check_command(command, &inner) < 0 || (command->waits_ports && connection_again(c, &ports, &inner) < 0))
                 return answer_fail(e, &inner);
         record_text(w, FIELD_ID, id);
         write_command(w, command);
-        if (take_exec(c, OP_EXEC, command->argc > 0 ? command->argv[0] : "sh", &x, &inner) < 0 || !x) {
+        x = take_exec(c, OP_EXEC, command->argc > 0 ? command->argv[0] : "sh", &inner);
+        if (!x) {
                 carrel_close(ports);
                 return answer_fail(e, &inner);
         }
@@ -191,7 +195,8 @@ carrel_attach(struct carrel *c, const char *id, uint32_t exec, uint64_t stdout_o
         record_uint(w, FIELD_STDERR_OFFSET, stderr_offset);
         if (is_lossless)
                 record_bool(w, FIELD_LOSSLESS, 1);
-        if (take_exec(c, OP_EXEC_ATTACH, NULL, ret, &inner) < 0)
+        *ret = take_exec(c, OP_EXEC_ATTACH, NULL, &inner);
+        if (!*ret)
                 return answer_fail(e, &inner);
         (*ret)->next[0] = stdout_offset;
         (*ret)->next[1] = stderr_offset;
