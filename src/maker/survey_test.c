@@ -74,16 +74,16 @@ make_repository(const char *git, const char *config)
         write_file(path, config);
 }
 
-/* The stamps of inodes are coarse: what follows is of a later one. */
+/* The stamps of inodes are coarse, and of those that were looked at exact: what follows is of a later coarse one than any so far. */
 static void
 pass_a_tick(void)
 {
         struct timespec was, now;
 
-        (void)clock_gettime(CLOCK_REALTIME_COARSE, &was);
+        (void)clock_gettime(CLOCK_REALTIME, &was);
         do
                 (void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
-        while (now.tv_sec == was.tv_sec && now.tv_nsec == was.tv_nsec);
+        while (now.tv_sec < was.tv_sec || (now.tv_sec == was.tv_sec && now.tv_nsec <= was.tv_nsec));
 }
 
 static void
