@@ -128,7 +128,7 @@ static const struct operation operations[] = {
         { OP_EXTEND, "extend", "POST", "/v1/sandboxes/{id}/extend", 0, TAKES(extend_params), TAKES(sandbox_results), "Adds to the time it has left." },
         { OP_PAUSE, "pause", "POST", "/v1/sandboxes/{id}/pause", OPERATION_IDEMPOTENT, TAKES(id_params), TAKES(sandbox_results),
           "Freezes every process; no timer of the sandbox is reset." },
-        { OP_RESUME, "resume", "POST", "/v1/sandboxes/{id}/resume", OPERATION_IDEMPOTENT, TAKES(id_params), TAKES(sandbox_results), "Lets a paused sandbox go on." },
+        { OP_RESUME, "resume", "POST", "/v1/sandboxes/{id}/resume", OPERATION_IDEMPOTENT, TAKES(id_params), TAKES(sandbox_results), "Resumes a paused sandbox." },
         { OP_URL, "url", "GET", "/v1/sandboxes/{id}/ports/{port}", 0, TAKES(url_params), TAKES(url_results), "A URL with a token that reaches a declared port." },
         { OP_INSTRUCTIONS, "instructions", "GET", "/v1/sandboxes/{id}/instructions", OPERATION_READ, TAKES(id_params), TAKES(text_results),
           "What a model should know about this sandbox, in words." },
@@ -160,13 +160,13 @@ static const struct operation operations[] = {
         { OP_INFO, "info", "GET", "/v1/info", OPERATION_READ, NONE, TAKES(info_results), "The daemon and what this host offers." },
         { OP_WATCH, "watch", "GET", "/v1/events", OPERATION_READ | OPERATION_EVENTS, TAKES(watch_params), TAKES(event_results), "What happens, as it happens." },
         { OP_DENIALS, "denials", "GET", "/v1/sandboxes/{id}/denials", OPERATION_READ, TAKES(id_page_params), TAKES(denials_results),
-          "What its commands asked of the network and were refused, oldest first, with what to do: the first " NUMBER_TEXT(NUMBER_REFUSALS_FIRST) " different things and the last " NUMBER_TEXT(NUMBER_REFUSALS_LAST)
+          "Refused network requests of its commands, oldest first, with the fix for each: the first " NUMBER_TEXT(NUMBER_REFUSALS_FIRST) " different things and the last " NUMBER_TEXT(NUMBER_REFUSALS_LAST)
           "." },
         { OP_NETWORK, "network", "PUT", "/v1/sandboxes/{id}/network", OPERATION_IDEMPOTENT, TAKES(network_params), TAKES(sandbox_results),
-          "Gives it another list of destinations, judged like the first, whole or not at all; what it no longer allows is closed." },
+          "Replaces its allow list, checked like the first one. All of it is applied, or none. Connections that are no longer allowed are closed." },
         { OP_CALLER, "caller", NULL, NULL, OPERATION_READ | OPERATION_CONTEXT | OPERATION_INTERNAL, NONE, TAKES(owner_results), "For whom a caller's connection counts." },
         { OP_CLIENT_HEARD, "client.heard", NULL, NULL, OPERATION_READ | OPERATION_CONTEXT | OPERATION_INTERNAL, TAKES(client_params), NONE,
-          "A client is there: what ends with it goes on." },
+          "Reports that a client is connected, so that its commands keep running." },
 };
 
 const struct api_field *

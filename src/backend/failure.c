@@ -16,14 +16,14 @@ struct failure_row {
 };
 
 static const struct failure_row rows[] = {
-        { STEP_BIND, ESTALE, ERROR_MOUNT_UNRESOLVABLE, "changed", "what stands there is no longer what was judged",
-          "Something replaced the directory while the sandbox was being made; run it again." },
-        { STEP_BIND, ENOENT, ERROR_MOUNT_UNRESOLVABLE, "not_found", "the source, or the way to the mount point, is not there",
+        { STEP_BIND, ESTALE, ERROR_MOUNT_UNRESOLVABLE, "changed", "the directory was replaced after it was checked",
+          "A program replaced it while the sandbox started. Run the command again." },
+        { STEP_BIND, ENOENT, ERROR_MOUNT_UNRESOLVABLE, "not_found", "the source or a directory above the mount point does not exist",
           "Mount below a directory that exists inside, such as /workspace or /mnt." },
-        { STEP_BIND, ELOOP, ERROR_MOUNT_UNRESOLVABLE, "symlink", "a symbolic link stands in the way", "Mount at a path without symbolic links." },
+        { STEP_BIND, ELOOP, ERROR_MOUNT_UNRESOLVABLE, "symlink", "the path contains a symbolic link", "Mount at a path without symbolic links." },
         { STEP_DIR, EROFS, ERROR_MOUNT_UNRESOLVABLE, "read_only_parent", "its parent directory is read-only and does not hold it",
           "Mount below a directory that exists inside, such as /workspace or /mnt." },
-        { STEP_DIR, ELOOP, ERROR_MOUNT_UNRESOLVABLE, "symlink", "a symbolic link stands in the way", "Mount at a path without symbolic links." },
+        { STEP_DIR, ELOOP, ERROR_MOUNT_UNRESOLVABLE, "symlink", "the path contains a symbolic link", "Mount at a path without symbolic links." },
         { STEP_FREEZE, ELOOP, ERROR_MOUNT_DENIED, "protected_symlink", "a protected name is a symbolic link, and a link cannot be pinned",
           "List the name under metadata.carrel.unprotect to open it, or replace the link by what it leads to." },
         { STEP_OVERLAY, 0, ERROR_CAPABILITY_UNAVAILABLE, "overlay", "this kernel does not let a sandbox use an overlay here",

@@ -419,7 +419,7 @@ print_box(struct sheet *sheet)
                 sheet_title(sheet, 2, group_titles[group]);
                 columns(sheet, heads);
                 if (!print_group(sheet, plan, (enum group)group))      /* a step that is named otherwise now would leave a page without it */
-                        result = fail(&e, ERROR_INTERNAL, "no step of the plan stands under \"%s\"", group_titles[group]);
+                        result = fail(&e, ERROR_INTERNAL, "no step of the plan is listed under \"%s\"", group_titles[group]);
         }
         arena_fini(&arena);
         return result == 0 ? 0 : print_failure(NULL, &e, false);
@@ -456,10 +456,10 @@ static const struct part {
         { "host", "every field of a host file", print_host },
         { "presets", "names for lists of hosts in network.egress", print_presets },
         { "protected", "names in a workspace that stay read-only inside", print_protected },
-        { "box", "what stands in a sandbox by default", print_box },
-        { "pools", "what a process can take of the kernel, and who caps it", print_pools },
+        { "box", "what a sandbox contains by default", print_box },
+        { "pools", "kernel resources that a process can use, and what limits each", print_pools },
         { "steps", "every step a plan can hold", print_steps },
-        { "denials", "every reason why a connection does not leave a sandbox, with what to do", print_denials },
+        { "denials", "every reason why a connection is refused, with the fix", print_denials },
         { "refusals", "how much of what was refused is listed", print_refusals },
         { "api", "every operation of the daemon, with its fields", docs_api_print },
         { "openapi", "the same as an OpenAPI 3.1 document", docs_api_print_openapi },

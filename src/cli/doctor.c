@@ -159,7 +159,7 @@ write_results(struct json_writer *w, const struct host_report *report)
                 json_member_text(w, "needed_for", host_need_name(r->row->need));
                 json_member_text(w, "state", states[r->result]);
                 json_member_text(w, "detail", r->detail);
-                json_member_text(w, "mend", r->mend[0] ? r->mend : NULL);
+                json_member_text(w, "fix", r->mend[0] ? r->mend : NULL);
                 json_close_map(w);
         }
         json_close_list(w);

@@ -118,10 +118,10 @@ static int
 print_wait(const struct executing *x, uint32_t number, unsigned port)
 {
         if (port > 0) {
-                (void)fprintf(stderr, "carrel: port %u listens; the command goes on as exec %" PRIu32 "\n", port, number);
+                (void)fprintf(stderr, "carrel: port %u is listening; the command keeps running as exec %" PRIu32 "\n", port, number);
                 return 0;
         }
-        (void)fprintf(stderr, "carrel: no declared port listened within %s; the command goes on as exec %" PRIu32 "\n"
+        (void)fprintf(stderr, "carrel: no declared port listened within %s; the command keeps running as exec %" PRIu32 "\n"
                       "    Next: `carrel output %.64s %" PRIu32 "` shows what it printed, `carrel kill %.64s %" PRIu32 "` ends it\n",
                       x->wait_timeout, number, x->ask.words[0], number, x->ask.words[0], number);
         return STATUS_TIMED_OUT;

@@ -75,7 +75,7 @@ read_manifest(struct arena *arena, const char *file, const struct node **ret, st
         if (ref_manifest_open(arena, file, NULL, &read, e) < 0 || manifest_read(arena, read.bytes, read.len, read.kind, read.syntax, &m, &findings, e) < 0)
                 return -1;
         if (m.form == MANIFEST_REF || m.form == MANIFEST_FILE)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "sandbox", "ref", "this manifest refers to another (\"%.100s\"); name that one", m.ref);
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "sandbox", "ref", "this manifest refers to another (\"%.100s\"); pass that file", m.ref);
         *ret = node_find(node_find(m.block, "network"), "egress");
         return 0;
 }

@@ -60,7 +60,7 @@ drop_privileges(struct error *e)
 
         /* With no_new_privs nothing that is executed gains any, so the bounding set need not be walked. */
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_capset, &head, look) < 0)
-                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "letting go of privileges");
+                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "dropping privileges");
         return 0;
 }
 

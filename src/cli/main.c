@@ -111,7 +111,7 @@ static const struct command commands[] = {
           "  --pool N              this many boxes stand ready\n"
           "  --pool-manifest FILE  what they are made of; without it, a sandbox without network and mounts\n"
           "  --delete-after T      delete every sandbox this long after it was made, unless its caller said otherwise: 24h\n"
-          "  --socket-mode MODE    of the unix sockets (default: 0600); whoever may write to them may make sandboxes\n"
+          "  --socket-mode MODE    of the unix sockets (default: 0600); users with write access can create sandboxes\n"
           "  --json                one JSON object a line on standard error instead of words\n"
           "  --graph               print which processes there are and who talks to whom, and end\n",
           "carrel serve --state ~/carrel-state", cmd_serve },
@@ -168,13 +168,13 @@ static const struct command commands[] = {
           "  --timeout T     time limit: 1500ms, 30s, 5m, 2h (default: limits.timeout_ms of the manifest, else none); at most limits.timeout_ms\n"
           "  --no-input      do not forward standard input (default: forwarded)\n"
           "  --kill-rest     when it ends, kill what it left running\n"
-          "  --wait-ports    return when one of the sandbox's declared ports begins to listen; the command goes on\n"
+          "  --wait-ports    return when one of the sandbox's declared ports begins to listen; the command keeps running\n"
           "  --wait-timeout T  the longest time to wait for a port: 1500ms, 30s, 5m, 2h (default: until the command ends); then the status is 124\n"
           "  --task T        the task it belongs to\n"
           "  --key K         idempotency key: repeating the call returns the existing exec\n"
           "  --raw           control bytes go to a terminal as they are (otherwise they are shown as ^X)\n" ASK_OPTIONS,
           "carrel exec demo -- echo hello", cmd_exec },
-        { "shell", "Open a shell in a sandbox that stays; it is created where there is none.",
+        { "shell", "Open a shell in a sandbox that keeps running; creates the sandbox if it does not exist.",
           "[NAME] [-w DIR]" ASK_USAGE,
           "  NAME            the sandbox (default: the workspace's own)\n"
           "  -w DIR          the workspace (default: this directory)\n" ASK_OPTIONS,
@@ -199,7 +199,7 @@ static const struct command commands[] = {
           "  --key K         idempotency key: repeating the call adds nothing\n" ASK_OPTIONS,
           "carrel extend demo 10m", cmd_extend },
         { "pause", "Freeze every process of a sandbox; no timer is reset.", "ID" ASK_USAGE, ASK_OPTIONS, "carrel pause demo", cmd_pause },
-        { "resume", "Let a paused sandbox go on.", "ID" ASK_USAGE, ASK_OPTIONS, "carrel resume demo", cmd_resume },
+        { "resume", "Resume a paused sandbox.", "ID" ASK_USAGE, ASK_OPTIONS, "carrel resume demo", cmd_resume },
         { "network", "Give a sandbox another list of what it may reach.", "ID [--allow HOST...]" ASK_USAGE,
           "  --allow HOST    what may be reached, as in network.egress; more may follow it; without any, nothing is\n" ASK_OPTIONS,
           "carrel network demo", cmd_network },

@@ -28,7 +28,7 @@ static const struct kind {
         [VALUE_OFFSET] = { "offset", "a number of bytes from 0 on", "4096", { NUMBER_BYTES }, { NULL } },
         [VALUE_SIGNAL] = { "signal", "a name or a number, as TERM, INT, HUP or 15; without it the whole process tree is killed", "TERM", { NUMBER_SIGNAL }, { NULL } },
         [VALUE_POOL] = { "number of boxes", "a number from 0 to 256", "4", { NUMBER_POOL }, { NULL } },
-        [VALUE_MODE] = { "mode of a socket", "an octal number as 0600 or 0660, its owner's rights in it and nobody's to execute", "0660", { 0, 0 }, { NULL } },
+        [VALUE_MODE] = { "mode of a socket", "an octal mode such as 0600 or 0660, with the owner's rights and no execute bits", "0660", { 0, 0 }, { NULL } },
         [VALUE_VARIABLE] = { "variable", "NAME=value; the name has letters, digits and _", "LANG=C", { 0, 0 }, { NULL } },
         [VALUE_STAGE] = { "stage", "parse, validate, resolve or authorise", "validate", { 0, 0 }, { "parse", "validate", "resolve", "authorise" } },
         [VALUE_TOOL_NAMES] = { "set of names", "mastra or plain", "plain", { 0, 0 }, { "mastra", "plain" } },

@@ -388,7 +388,7 @@ take_end(struct carrel_exec *x, const struct channel_end *end, struct error *e)
                              end->stdout_bytes, end->stderr_bytes, end->dropped_bytes, end->reached };
 
         if (end->word >= OUTCOME_MAX || (end->word == OUTCOME_EXITED && (end->exit_code < 0 || end->exit_code > 255)))
-                return fail(e, ERROR_PROTOCOL, "the sandbox tells of an ending that there is not");
+                return fail(e, ERROR_PROTOCOL, "the sandbox reported an unknown outcome");
         answer_end(&o, &x->end);
         x->end.denied_count = end->denied;
         x->has_end = 1;
@@ -475,7 +475,7 @@ client_exec_read(struct carrel_exec *x, int timeout_ms, struct carrel_piece *ret
                 if (got > 0)
                         return take_piece(x, &piece, ret, e);
                 if (got < 0)
-                        return fail(e, ERROR_PROTOCOL, "what the sandbox tells of the command is malformed");
+                        return fail(e, ERROR_PROTOCOL, "the sandbox sent a malformed message about the command");
                 if (x->reader.is_over || x->has_end)
                         return 0;
                 got = receive(x, until, e);

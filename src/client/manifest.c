@@ -147,7 +147,7 @@ resolve(struct arena *arena, const struct manifest *written, const char *workspa
         struct ref_reader reader = ref_places_reader(&places);
 
         if (directory < 0)
-                return fail_at(e, ERROR_REF_UNRESOLVABLE, "sandbox/ref", "not_found", "\"%.200s\" begins at the workspace, and there is none", written->ref);
+                return fail_at(e, ERROR_REF_UNRESOLVABLE, "sandbox/ref", "not_found", "\"%.200s\" needs a workspace, and this call has none", written->ref);
         return ref_resolve(arena, written, &reader, ret, findings, e);
 }
 

@@ -477,7 +477,7 @@ codec_body(struct arena *arena, const char *body, size_t len, const struct node 
                 return -1;
         }
         if ((*ret)->kind != NODE_MAP)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "", "type", "the body has to be a JSON object");
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "", "type", "the body must be a JSON object");
         return 0;
 }
 

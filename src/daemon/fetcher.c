@@ -278,7 +278,7 @@ fetcher_start(fetcher_load *load, void *ctx, int fd, pid_t *ret, struct error *e
         (void)setsid();
         hear_signals(&open_signals);
         if (chdir("/") < 0 || take_descriptors(fd) < 0 || drop_privileges() < 0) {
-                (void)fprintf(stderr, "carrel-fetcher: cannot let go of what it does not need: %s\n", strerror(errno));
+                (void)fprintf(stderr, "carrel-fetcher: cannot drop privileges that it does not need: %s\n", strerror(errno));
                 _exit(BROKEN);
         }
         serve(&from, &open_signals);

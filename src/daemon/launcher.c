@@ -582,7 +582,7 @@ get_ready(struct launcher *l, struct error *e)
         if (listen_everywhere(l, e) < 0 || watch_signals(l, e) < 0)
                 return -1;
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "letting go of privileges to come");
+                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "setting no_new_privs");
         collect_leases(l);
         return start_children(l, e);
 }

@@ -71,7 +71,7 @@ admit_query(const char *query, struct error *e)
 
                 for (size_t i = 0; i < sizeof secrets / sizeof *secrets; i++)
                         if (strlen(secrets[i]) == len && strncasecmp(secrets[i], at, len) == 0)
-                                return fail_at(e, ERROR_UNAUTHENTICATED, secrets[i], "in_url", "a credential stands in the URL, where it is kept in logs");
+                                return fail_at(e, ERROR_UNAUTHENTICATED, secrets[i], "in_url", "the URL contains a credential; URLs are kept in logs");
                 at += strcspn(at, "&");
         }
         return 0;

@@ -28,9 +28,9 @@ take_token(struct http_text text, struct ingress_target *ret, struct error *e)
         while (len < text.len && is_token_byte(text.at[len]))
                 len++;
         if (len == 0 || len != text.len || len > INGRESS_TOKEN_MAX)
-                return fail_at(e, ERROR_FORBIDDEN, "token", "token", "this is no token of a port");
+                return fail_at(e, ERROR_FORBIDDEN, "token", "token", "this is not a token of a port");
         if (ret->token[0] != '\0' && (strlen(ret->token) != len || memcmp(ret->token, text.at, len) != 0))
-                return fail_at(e, ERROR_FORBIDDEN, "token", "token", "two tokens stand in one request");
+                return fail_at(e, ERROR_FORBIDDEN, "token", "token", "the request contains two different tokens");
         memcpy(ret->token, text.at, len);
         ret->token[len] = '\0';
         return 0;

@@ -194,7 +194,7 @@ watch_overflow(struct watched *w)
         json_key(&text, "event");
         json_text(&text, WATCH_OVERFLOW);
         json_key(&text, "message");
-        json_text(&text, "events came faster than they were read, and were lost: ask again what there is, and watch anew");
+        json_text(&text, "events were lost because they were not read fast enough: list the sandboxes again, then watch again");
         json_close_map(&text);
         if (!text.is_broken)
                 (void)exchange_event(w->x, WATCH_OVERFLOW, NULL, text.text, text.len);

@@ -342,7 +342,7 @@ sentences_say_what_was_asked(void **state)
         char text[200], small[16];
 
         (void)denial_text(DENIAL_NOT_LISTED, "a.test", 443, NULL, text, sizeof text);
-        assert_string_equal(text, "a.test:443 is not in network.egress of this sandbox. Add \"a.test:443\" to network.egress in SANDBOX.md, or ask whoever owns it to.");
+        assert_string_equal(text, "a.test:443 is not in network.egress of this sandbox. Add \"a.test:443\" to network.egress in SANDBOX.md, or ask the owner of the sandbox to add it.");
         (void)denial_text(DENIAL_SNI_OTHER, "a.test", 443, "evil\x1b[2J\n\"\\\xff.test", text, sizeof text);
         assert_non_null(strstr(text, "evil?[2J????.test"));
         (void)denial_text(DENIAL_NO_NAME, "", 0, "", text, sizeof text);

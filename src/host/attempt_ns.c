@@ -109,12 +109,12 @@ enter(struct attempt *a, int more_flags)
                 return attempt_fails(a, errno, "a user namespace is refused");
         (void)snprintf(map, sizeof map, "0 %u 1\n", uid);
         if (attempt_write("/proc/self/uid_map", map) < 0)
-                return capability_denied(a, errno, "mapping our own id");
+                return capability_denied(a, errno, "mapping the caller's user id");
         if (attempt_write("/proc/self/setgroups", "deny") < 0 && errno != ENOENT)
                 return capability_denied(a, errno, "giving up setgroups");
         (void)snprintf(map, sizeof map, "0 %u 1\n", gid);
         if (attempt_write("/proc/self/gid_map", map) < 0)
-                return capability_denied(a, errno, "mapping our own group");
+                return capability_denied(a, errno, "mapping the caller's group id");
         if (unshare(CLONE_NEWNS | more_flags) < 0)
                 return capability_denied(a, errno, "a namespace inside it");
         if (mount(NULL, "/", NULL, FLAG_REC | FLAG_PRIVATE, NULL) < 0)
@@ -274,7 +274,7 @@ attempt_pivot_root(struct attempt *a)
         if (syscall(SYS_pivot_root, ".", ".") < 0)
                 return attempt_fails(a, errno, "changing the root is refused");
         if (umount2(".", FLAG_DETACH) < 0)
-                return attempt_fails(a, errno, "the old root cannot be let go");
+                return attempt_fails(a, errno, "cannot unmount the old root");
         if (chdir("/") < 0 || access("/usr", F_OK) == 0)
                 return attempt_fails(a, 0, "the old root is still to be seen");
         return attempt_works(a, "the host's root is out of reach");
@@ -333,7 +333,7 @@ attempt_devpts(struct attempt *a)
                 return r;
         if (mkdir("pts", 0700) < 0 ||
             mount("devpts", "pts", "devpts", FLAG_NOSUID | FLAG_NOEXEC, "newinstance,ptmxmode=0666,mode=0620") < 0)
-                return attempt_fails(a, errno, "a devpts of our own is refused");
+                return attempt_fails(a, errno, "the kernel refuses to mount devpts");
         fd = open("pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
         return fd < 0 ? attempt_fails(a, errno, "no terminal can be opened") : attempt_works(a, "a terminal opens");
 }

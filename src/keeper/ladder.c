@@ -40,7 +40,7 @@ drop_privileges(struct error *e)
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "giving up new privileges");
         if (geteuid() == 0 && syscall(SYS_capset, &head, look) < 0)
-                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "letting go of privileges");
+                return fail_sys(e, ERROR_BACKEND_FAILED, errno, "dropping privileges");
         if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "closing its memory to others");
         return 0;

@@ -30,7 +30,7 @@ page_begin(struct call *c, struct error *e)
                         return 0;
         }
         (void)fail_at(e, ERROR_INVALID_ARGUMENT, "cursor", "value", "this cursor is none that a list was answered with");
-        error_hint(e, "Give the next_cursor of the answer before, as it came; without a cursor the list begins anew.");
+        error_hint(e, "Give the next_cursor of the answer before, as it came; without a cursor the list starts from the beginning.");
         return -1;
 }
 

@@ -178,7 +178,7 @@ say_overflow(const struct watcher *watcher)
 
         record_text(&w, FIELD_EVENT, WATCH_OVERFLOW);
         record_uint(&w, FIELD_AT, loop_wall_ms());
-        record_text(&w, FIELD_MESSAGE, "events came faster than they were read, and were lost: ask again what there is, and watch anew");
+        record_text(&w, FIELD_MESSAGE, "events were lost because they were not read fast enough: list the sandboxes again, then watch again");
         reply_event(watcher->connection, watcher->serial, &w);
 }
 

@@ -31,7 +31,7 @@ expect(const struct node *n, enum node_kind kind, const char *path, struct error
 {
         if (n->kind == kind)
                 return 0;
-        (void)fail_at(e, ERROR_SCHEMA_INVALID, path, "type", "%s is a %s; it has to be a %s",
+        (void)fail_at(e, ERROR_SCHEMA_INVALID, path, "type", "%s must be a %s, not a %s",
                       *path ? path : "the document", node_kind_name(n->kind), node_kind_name(kind));
         return place_error(e, n);
 }
@@ -96,7 +96,7 @@ refuse_neighbour(struct arena *arena, const struct node *sandbox, const struct n
                         continue;
                 path = arena_format(arena, "sandbox/%s", member->key);
                 (void)fail_at(e, ERROR_SCHEMA_INVALID, path, "unknown_field",
-                              "nothing may stand beside `%s` in sandbox", form->key);
+                              "no other field is allowed beside `%s` in sandbox", form->key);
                 error_hint(e, "Move it into the block that `%s` gives, or remove it.", form->key);
                 e->line = member->key_line;
                 e->column = member->key_column;

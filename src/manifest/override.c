@@ -203,7 +203,7 @@ lay_over(struct arena *arena, const struct node **block, const char *item, struc
         int result = 0;
 
         if (!row)
-                return fail_at(e, ERROR_INVALID_ARGUMENT, "overrides", "path", "\"%.100s\" names no field that one run may set", item);
+                return fail_at(e, ERROR_INVALID_ARGUMENT, "overrides", "path", "\"%.100s\" is not a field that can be set for one run", item);
         written = find_value(*block, row);
         if (row->kind == ROW_NUMBER)
                 result = number_value(arena, written, row, text, &value, e);

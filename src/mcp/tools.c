@@ -75,7 +75,7 @@ static const struct tool tools[] = {
           tool_plain },
         { "exec", "Run a command",
           "Runs a command, a shell command line or a list of arguments, and answers with its output, how it ended, and what it used. "
-          "With background: true it answers at once, and exec_output tells of it later.",
+          "With background: true it returns at once; use exec_output to read the output later.",
           TOOL_SANDBOX | TOOL_DESTRUCTIVE, OP_EXEC, exec_leaves, NULL, tool_exec },
         { "exec_output", "Output of a command", "Tells the output of a command so far and how it stands.", TOOL_SANDBOX | TOOL_READ_ONLY | TOOL_IDEMPOTENT,
           OP_EXEC_ATTACH, attach_leaves, NULL, tool_exec_output },
@@ -87,7 +87,7 @@ static const struct tool tools[] = {
         { "write_files", "Write files", "Writes files, each whole or not at all; none is put in place before all were received.",
           TOOL_SANDBOX | TOOL_DESTRUCTIVE | TOOL_IDEMPOTENT, OP_FILE_WRITE, key_leaves, NULL, tool_write_files },
         { "list_files", "List files", "Lists what is in a directory.", TOOL_SANDBOX | TOOL_READ_ONLY | TOOL_IDEMPOTENT, OP_FILE_LIST, NULL, NULL, tool_list_files },
-        { "clear_sandbox_cache", "Forget contexts", "Forgets which sandbox a context was given, so that the next call looks for it anew. Stops none.",
+        { "clear_sandbox_cache", "Forget contexts", "Clears the sandbox of a context; the next call chooses one again. Stops no sandbox.",
           TOOL_MANAGE | TOOL_IDEMPOTENT, 0, NULL, clear_input, tool_clear_cache },
 };
 
@@ -151,7 +151,7 @@ tool_run(struct mcp_request *r)
                 return;
         }
         (void)fail(&e, ERROR_FORBIDDEN, is_own(r) ? "this connection does not manage sandboxes" : "this connection is for one sandbox, and sandbox_id names another");
-        error_hint(&e, "Whoever configures it may allow that: carrel mcp --manage, or manage=true in the URL.");
+        error_hint(&e, "The person who configures it can allow that: carrel mcp --manage, or manage=true in the URL.");
         request_fail(r, &e);
 }
 

@@ -79,7 +79,7 @@ write_text_property(struct json_writer *w, const char *name, const char *type, c
         json_close_map(w);
 }
 
-static const char encoding_help[] = "base64 where the text beside it is that; else it is the text itself.";
+static const char encoding_help[] = "base64 if the text is encoded as base64; otherwise the text is plain.";
 
 static void
 write_files_property(struct json_writer *w)

@@ -94,7 +94,7 @@ builder_harden(struct builder *b)
         open_files(b);
         if (b->spec->limits.pids != SPEC_UNSET)
                 (void)rlimit(b, RLIMIT_NPROC, builder_tasks(b) + (b->plan->counts_pids ? TASKS_SPARE : 0),
-                       "limits.pids and our own, counted in the box's own user namespace; behind a group, which counts what it refuses, a little more");
+                       "limits.pids and Carrel's own processes, counted in the sandbox's user namespace; slightly higher where a control group also counts");
         identity(b);
         if (builder_has(b, LAYER_NO_NEW_PRIVS))
                 (void)builder_add(b, STEP_NO_NEW_PRIVS, "", "set-id programs gain nothing");

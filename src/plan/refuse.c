@@ -106,7 +106,7 @@ check_egress(const struct spec *spec, const struct host_facts *facts, struct err
         if (plan_wall_ports(spec, ports, &at) <= PLAN_WALL_PORTS)
                 return check_dns(spec, e);
         (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, entry_path(spec->egress[at].item, path), "too_many_ports",
-                      "network.egress names more than %d ports below 1024 beside 80 and 443, and a wall holds no more", PLAN_WALL_PORTS);
+                      "network.egress lists more than %d ports below 1024 (80 and 443 not counted), which is the maximum", PLAN_WALL_PORTS);
         error_hint(e, "Ports from 1024 on are not counted.");
         return place(e, &spec->egress[at]);
 }

@@ -46,8 +46,8 @@ builder_spawn(struct builder *b)
         for (size_t i = 0; i < sizeof namespaces / sizeof *namespaces; i++)
                 if (builder_has(b, namespaces[i].layer))
                         spawn->number |= namespaces[i].flag;
-        map(b, STEP_MAP_UID, PLAN_UID, b->request->outside_uid, "the payload is nobody but itself");
-        map(b, STEP_MAP_GID, PLAN_GID, b->request->outside_gid, "the payload is nobody but itself");
+        map(b, STEP_MAP_UID, PLAN_UID, b->request->outside_uid, "the sandbox has one id, which is the caller's outside");
+        map(b, STEP_MAP_GID, PLAN_GID, b->request->outside_gid, "the sandbox has one id, which is the caller's outside");
         if (builder_has(b, LAYER_UTS)) {
                 s = builder_add(b, STEP_HOSTNAME, "", "the host's name stays outside");
                 s->text = "carrel";

@@ -225,7 +225,7 @@ ask_secret(struct asking *a, const struct host_inventory *inventory, size_t inde
 
         if (!slug || !host_names_have(&inventory->slugs, slug))
                 refuse(a, ERROR_AUTH_UNRESOLVABLE, path, "no_slug", wanted->place,
-                       "%s stands for the secret \"%s\", which %s does not declare", wanted->name, slug ? slug : "",
+                       "%s needs the secret \"%s\", which %s does not declare", wanted->name, slug ? slug : "",
                        inventory->ref);
         else if (host_names_have(&inventory->deny_bind, slug))
                 refuse(a, ERROR_AUTH_UNRESOLVABLE, path, "bind_denied", wanted->place,
@@ -390,7 +390,7 @@ ask_inline_storage(struct asking *a, const struct spec_mount *mount, const char 
         } else if (*from != '/') {
                 if (!a->rules->has_workspace)
                         refuse(a, ERROR_MOUNT_UNRESOLVABLE, path, "no_parent_workspace", mount->place,
-                               "a relative path is below the workspace, and there is none");
+                               "a relative path needs a workspace, and this run has none");
                 else if (path_climbs(from))
                         refuse(a, ERROR_MOUNT_DENIED, path, "outside_workspace", mount->place,
                                "\"%s\" leads out of the workspace", from);
@@ -416,7 +416,7 @@ ask_mount(struct asking *a, size_t index)
                 ask_mountable(a, mount, path);
         else if (!a->rules->has_workspace)
                 refuse(a, ERROR_MOUNT_UNRESOLVABLE, path, "no_parent_workspace", mount->place,
-                       "`source: workspace` needs a parent workspace, and there is none");
+                       "`source: workspace` needs a parent workspace, and this run has none");
 
         if (mount->is_read_only || !mount_is_narrowed(a, mount))
                 return;

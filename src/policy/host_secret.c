@@ -156,7 +156,7 @@ host_actors_read(struct arena *arena, const struct node *n, const struct host_ac
         size_t count = 0;
 
         if (n->kind != NODE_MAP)
-                return wrong(n, "actors", "type", "this is a map from users to what they have", e);
+                return wrong(n, "actors", "type", "expected a map from users to their permissions", e);
         actors = arena_array(arena, struct host_actor, n->len + 1);
         if (!actors)
                 return out_of_memory(e);

@@ -239,7 +239,7 @@ check_state(const struct prepare_host *host, const struct plan_source *source, s
                 return 0;
         (void)fail_at(e, ERROR_MOUNT_DENIED, "mounts", "holds_state", "the mount source %.200s would show the daemon's own state in %.200s", source->host_path,
                       host->state);
-        error_hint(e, "Mount a directory beside it, or keep state elsewhere: carrel serve --state DIR.");
+        error_hint(e, "Mount another directory, or keep state elsewhere: carrel serve --state DIR.");
         return -1;
 }
 

@@ -210,7 +210,7 @@ known_read(struct block *b, const nghttp2_nv *f, struct error *e)
                 if (!is(f, known[i].name))
                         continue;
                 if (b->is_trailer && known[i].said != 0)
-                        return malformed(e, "trailer", "a field that frames or names stands in trailers");
+                        return malformed(e, "trailer", "a trailer holds a field that frames the message or names its target");
                 if ((b->said & known[i].said) != 0)
                         return malformed(e, "repeated", "a field that may stand once stands twice");
                 b->said |= known[i].said;
@@ -230,7 +230,7 @@ field_read(struct block *b, const nghttp2_nv *f, struct error *e)
         if (!is_field_name(f->name + is_pseudo, f->namelen - is_pseudo) || !is_field_value(f->value, f->valuelen))
                 return malformed(e, "field", "a field's name or value holds a byte that it may not");
         if (is_pseudo && (b->is_trailer || (b->said & SAID_REGULAR) != 0))
-                return malformed(e, "pseudo", "a pseudo field stands in trailers, or behind another");
+                return malformed(e, "pseudo", "a pseudo field is in a trailer, or follows a regular field");
         b->said |= is_pseudo ? SAID_PSEUDO : SAID_REGULAR;
         return known_read(b, f, e);
 }

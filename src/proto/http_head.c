@@ -40,7 +40,7 @@ http_head_scan(const char *bytes, size_t len, size_t *at, size_t *ret_len, struc
                         if (i + 1 >= len)
                                 break;
                         if (bytes[i + 1] != '\n')
-                                return malformed(e, "bare_cr", "a carriage return stands without a line feed");
+                                return malformed(e, "bare_cr", "a carriage return has no line feed after it");
                         if (i == 0)
                                 return malformed(e, "empty_line", "the request begins with an empty line");
                         if (i >= 2 && bytes[i - 1] == '\n') {
@@ -49,9 +49,9 @@ http_head_scan(const char *bytes, size_t len, size_t *at, size_t *ret_len, struc
                         }
                         i++;
                 } else if (byte == '\n') {
-                        return malformed(e, "bare_lf", "a line feed stands without a carriage return");
+                        return malformed(e, "bare_lf", "a line feed has no carriage return before it");
                 } else if ((byte < 0x20 && byte != '\t') || byte == 0x7f) {
-                        return malformed(e, "control", "a control byte stands in the head");
+                        return malformed(e, "control", "the head holds a control byte");
                 }
         }
         *at = i;
@@ -167,7 +167,7 @@ read_target(struct http_text t, unsigned allowed, struct http_head *h, struct er
                 return malformed(e, "target", "the target does not begin with a slash");
         for (size_t i = 0; i < t.len; i++)
                 if (t.at[i] <= ' ' || t.at[i] > '~' || strchr("#\"<>\\^`{|}", t.at[i]) != NULL)
-                        return malformed(e, "target", "a byte of the target has to be percent-encoded");
+                        return malformed(e, "target", "a byte of the target is not percent-encoded");
         h->target = t;
         return 0;
 }

@@ -65,7 +65,7 @@ static const struct field block_rows[] = {
           .matches = provider_id_check, .read = provider_read,
           .help = "Which backend runs the commands, for instance local." },
         { .name = "config", .kind = FIELD_MAP, .flags = FIELD_REQUIRED, .read = config_read,
-          .help = "Settings of that provider; {} if there are none." },
+          .help = "Settings of that provider; {} for no settings." },
         { .name = "limits", .kind = FIELD_MAP, .members = &limits_set, .offset = offsetof(struct spec, limits),
           .help = "Resource caps." },
         { .name = "env", .kind = FIELD_MAP, .members = &env_set, .read = env_read, .help = "Variables, by name." },

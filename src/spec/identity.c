@@ -99,7 +99,7 @@ identity_read(struct judge *j, const struct node *identity, const struct trail *
                 return;
         }
         if (identity->len == 0)
-                judge_error(j, identity, at, ERROR_SCHEMA_INVALID, "range", "Leave `identity` out to name nobody.",
+                judge_error(j, identity, at, ERROR_SCHEMA_INVALID, "range", "Omit `identity` if no identity is needed.",
                             "this list must not be empty");
         node_each(item, identity) {
                 struct trail here = { at, NULL, index++ };

@@ -31,7 +31,7 @@ static const struct field limits_rows[] = {
 
 const struct field_set limits_set = { FIELD_SET(limits_rows), .code = ERROR_SCHEMA_INVALID,
                                       .hint = "limits has timeout_ms, memory_mb and cpu_ms; "
-                                              "more stand under metadata.carrel.limits." };
+                                              "more are under metadata.carrel.limits." };
 
 static const struct field carrel_limits_rows[] = {
         { .name = "cpu_millicores", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, cpu_millicores), .min = 10,
@@ -40,7 +40,7 @@ static const struct field carrel_limits_rows[] = {
           .fallback = 4096, .help = "Processes and threads at once." },
         { .name = "open_files", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, open_files), .min = 16,
           .max = FILES_MAX, .fallback = 65536, .help = "Open descriptors of one process. Where it is not written, a process begins with 1024 and may raise that itself "
-                  "(ulimit -n); what is written, it has from its start. Never more than whoever starts the sandbox may have." },
+                  "(ulimit -n); a number that is written here applies from the start. Never above the caller's own hard limit." },
         { .name = "io_read_bps", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, io_read_bps), .min = 1,
           .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET, .help = "Bytes read per second, each block device." },
         { .name = "io_write_bps", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, io_write_bps), .min = 1,

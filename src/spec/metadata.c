@@ -154,6 +154,6 @@ metadata_read(struct judge *j, const struct node *metadata, const struct trail *
                         (void)fields_read(j, &carrel_set, member, &here, base);
                 else if (member->kind != NODE_MAP && !strpbrk(member->key, "./:"))
                         judge_warn(j, member, &here, "metadata_not_namespaced",
-                                   "words of one program stand in a map of its own name, as in metadata.acme.note");
+                                   "put the settings of a program into a map with its name, such as metadata.acme.note");
         }
 }

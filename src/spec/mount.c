@@ -164,7 +164,7 @@ duplicate_check(struct judge *j, const struct node *map, const struct trail *at,
         for (size_t i = 0; i < count; i++)
                 if (mounts[i].at && mounts[count].at && strcmp(mounts[i].at, mounts[count].at) == 0) {
                         judge_error(j, node_find(map, "at"), &here, ERROR_MOUNT_INVALID, "duplicate", NULL,
-                                    "another mount of this block stands at `%s` already", judge_quote(j, mounts[i].at));
+                                    "another mount of this block is already at `%s`", judge_quote(j, mounts[i].at));
                         return;
                 }
 }

@@ -79,7 +79,7 @@ egress_list_read(struct judge *j, const struct node *list, const struct trail *a
 
 static const struct field network_rows[] = {
         { .name = "egress", .kind = FIELD_LIST, .max = EGRESS_MAX, .item = &entry_row, .read = egress_list_read,
-          .help = "Hosts that commands may reach; empty or missing: none. Presets such as @npm stand for several: docs/EGRESS.md." },
+          .help = "Hosts that commands may reach (default: none). A preset such as @npm is a list of hosts: docs/EGRESS.md." },
 };
 
 const struct field_set network_set = { FIELD_SET(network_rows), .code = ERROR_SCHEMA_INVALID };

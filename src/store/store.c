@@ -153,7 +153,7 @@ check_kind(const char *path, struct error *e)
         if (lstat(path, &found) < 0 || S_ISREG(found.st_mode))
                 return 0;
         (void)fail(e, ERROR_STATE_UNUSABLE, "the state database %.200s is %s, not a file", path, S_ISLNK(found.st_mode) ? "a symbolic link" : "something else");
-        error_hint(e, "Move the database itself there, or take this away to begin anew.");
+        error_hint(e, "Move the database itself there, or remove this to start with an empty one.");
         return -1;
 }
 
@@ -168,7 +168,7 @@ check_pair(const char *path, struct error *e)
         if ((stat(path, &found) == 0 && found.st_size > 0) || stat(log, &found) < 0 || found.st_size == 0)
                 return 0;
         (void)fail(e, ERROR_STATE_UNUSABLE, "the state database %.200s is empty or missing, and its log is not", path);
-        error_hint(e, "Put state.db back beside its log, or take both away to begin anew.");
+        error_hint(e, "Restore state.db beside its log, or remove both to start with an empty database.");
         return -1;
 }
 

@@ -91,7 +91,7 @@ source_check_utf8(struct source *s, const char *reason, struct error *e)
                 return syntax_error(e, source_place(s, 0), reason, "the text is UTF-16; save it as UTF-8");
         if (nul && (size_t)(nul - s->bytes) < valid)
                 return syntax_error(e, source_place(s, (size_t)(nul - s->bytes)), reason,
-                                    "a NUL byte stands in the text");
+                                    "the text contains a NUL byte");
         if (valid < s->len)
                 return syntax_error(e, source_place(s, valid), reason, "a byte here is not UTF-8");
         return 0;
@@ -145,7 +145,7 @@ source_check_controls(struct source *s, const char *reason, struct error *e)
                 name = forbidden_name(point);
                 if (name && !(point == '\r' && at + 1 < s->len && s->bytes[at + 1] == '\n'))
                         return syntax_error(e, source_place(s, at), reason,
-                                            "%s (U+%04X) stands in the text; write it as an escape in double quotes",
+                                            "the text contains %s (U+%04X); write it as an escape in double quotes",
                                             name, point);
                 at += len;
         }

@@ -84,7 +84,7 @@ def baseline(tap, doctor):
         sys.exit(tap.end())
     tap.ok(status == (0 if told["tier"]["T1"] else 1), "the exit status says what tier.T1 says", status)
     for m in told["mechanisms"]:
-        complete = (m["mend"] is not None) == (m["state"] == "fails") and m["detail"] and m["what_for"]
+        complete = (m["fix"] is not None) == (m["state"] == "fails") and m["detail"] and m["what_for"]
         tap.ok(complete, m["name"] + " says what it is for, and how to mend it where it fails", m)
     return status, told
 
@@ -107,8 +107,8 @@ def take_away(tap, shim, doctor, before, names, flips):
     t1 = all(m["state"] != "fails" for m in told["mechanisms"] if m["needed_for"] == "T1")
     tap.ok(told["tier"]["T1"] == t1 and status == (0 if t1 else 1), title + " the tier and the status follow",
            told["tier"], status)
-    unmended = [m["name"] for m in told["mechanisms"] if m["state"] == "fails" and not m["mend"]]
-    tap.ok(not unmended, title + " each missing line says how to mend it", unmended)
+    unfixed = [m["name"] for m in told["mechanisms"] if m["state"] == "fails" and not m["fix"]]
+    tap.ok(not unfixed, title + " each missing line says how to mend it", unfixed)
 
 
 def for_people(tap, shim, doctor):

@@ -109,7 +109,7 @@ def command(w):
     said = p.stdout.readline()
     w.go()
     out, err = p.communicate(timeout=PATIENCE)
-    number = re.search(rb"port 8000 listens; the command goes on as exec (\d+)", err)
+    number = re.search(rb"port 8000 is listening; the command keeps running as exec (\d+)", err)
     check("carrel exec --wait-ports shows what it prints until then, and leaves it running", said == b"begun\n" and p.returncode == 0 and number, p.returncode, said + out, err)
     check("  which it does", w.over(int(number.group(1))) == "running")
 

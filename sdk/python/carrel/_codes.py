@@ -198,7 +198,7 @@ class SandboxReadOnlyError(RefusedError):
 
 
 class SandboxNotConfiguredError(NotFoundError):
-    """Declare a sandbox: write a SANDBOX.md beside your work, or pass -f FILE."""
+    """Declare a sandbox: run `carrel init` in your project, or pass -f FILE."""
 
     code = "sandbox_not_configured"
     http_status = 404
@@ -374,7 +374,7 @@ class DaemonUnreachableError(NotAvailableError, builtins.ConnectionError):
 
 
 class ConnectionLostError(NotAvailableError, builtins.ConnectionError):
-    """Ask again: what was started goes on, and `carrel ps ID` shows it."""
+    """Try again. Commands that were started keep running; `carrel ps ID` lists them."""
 
     code = "connection_lost"
     http_status = 503
@@ -582,7 +582,7 @@ class RangeUnsatisfiableError(BadRequestError):
 
 
 class ExpectationFailedError(BadRequestError):
-    """The only expectation that is met is 100-continue."""
+    """The only supported expectation is 100-continue."""
 
     code = "expectation_failed"
     http_status = 417
