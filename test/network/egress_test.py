@@ -661,7 +661,7 @@ def told_by_mcp(d, box):
     got = mcp(d, "mastra_workspace_execute_command", {"command": "echo out; " + " ".join(ASK_ONE)}, box)
     text = got["content"][0]["text"]
     check("  and as words where a tool answers in words", text.startswith("out\n\nExit code: 2\n\nRefused by the sandbox's network rules:\n- denied.test is not in network.egress") and
-          "whoever owns it to." in text, got)
+          "the owner of the sandbox to add it." in text, got)
     got = mcp(d, "mastra_workspace_execute_command", {"command": "echo out"}, box)
     check("  which are as ever where there was nothing", got["content"][0]["text"] == "out\n", got)
 
