@@ -129,7 +129,7 @@ static const struct operation operations[] = {
         { OP_PAUSE, "pause", "POST", "/v1/sandboxes/{id}/pause", OPERATION_IDEMPOTENT, TAKES(id_params), TAKES(sandbox_results),
           "Freezes every process; no timer of the sandbox is reset." },
         { OP_RESUME, "resume", "POST", "/v1/sandboxes/{id}/resume", OPERATION_IDEMPOTENT, TAKES(id_params), TAKES(sandbox_results), "Resumes a paused sandbox." },
-        { OP_URL, "url", "GET", "/v1/sandboxes/{id}/ports/{port}", 0, TAKES(url_params), TAKES(url_results), "A URL with a token that reaches a declared port." },
+        { OP_URL, "url", "GET", "/v1/sandboxes/{id}/ports/{port}", OPERATION_IDEMPOTENT, TAKES(url_params), TAKES(url_results), "A URL with a token that reaches a declared port." },
         { OP_INSTRUCTIONS, "instructions", "GET", "/v1/sandboxes/{id}/instructions", OPERATION_READ, TAKES(id_params), TAKES(text_results),
           "What a model should know about this sandbox, in words." },
         { OP_EVENT, "event", "POST", "/v1/sandboxes/{id}/events", 0, TAKES(event_params), TAKES(sandbox_results), "Tells it that something happened: its lifecycle decides what follows." },

@@ -1,20 +1,23 @@
 /*
  * door/mcp_keeper.c - the backend of the tools that is the daemon.
  *
- * Room: door (joining). Touches: mem fd.
+ * Room: door (joining). Touches: mem fd random.
  * Theory: a call is a link from its first message to its end: to the keeper until the reply, to the box while there is a channel. A link is let go
  * before whoever made the call hears that it is over, because the next call may begin in the same struct.
  */
 #include "door/mcp_keeper.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "door/follow.h"
 #include "event/outcome.h"
 #include "loop/later.h"
 
-enum { PATIENCE_MS = 3000 /* as libcarrel dials again */ };
+enum { PATIENCE_MS = 3000 /* as libcarrel dials again */, KEY_ENTRY = 64 /* bytes of an own key in a record, at most */ };
 
 struct link {
         struct keeper_call call;       /* first */
@@ -269,6 +272,34 @@ on_reply(struct keeper_call *call, const struct keeper_reply *r)
         }
 }
 
+static bool
+takes_key(enum operation_code op)
+{
+        const struct operation *o = operation(op);
+
+        for (size_t i = 0; i < o->param_count; i++)
+                if (o->params[i].tag == FIELD_KEY)
+                        return true;
+        return false;
+}
+
+/* A call that its client gave no key: with one of its own it can be made again when the daemon ends before it answers, and has one effect. */
+static void
+give_own_key(struct record_writer *w, enum operation_code op)
+{
+        struct record r = { w->bytes, w->len };
+        struct record_entry given;
+        uint64_t chance[2];
+        char key[sizeof "own-" + 32];
+
+        if (w->is_broken || w->room - w->len < KEY_ENTRY || !takes_key(op) || record_find(&r, FIELD_KEY, &given))
+                return;
+        if (getrandom(chance, sizeof chance, 0) != (ssize_t)sizeof chance)
+                return;
+        (void)snprintf(key, sizeof key, "own-%016" PRIx64 "%016" PRIx64, chance[0], chance[1]);
+        record_text(w, FIELD_KEY, key);
+}
+
 /* In the daemon itself there is no other keeper to wait for: it goes with this one. */
 static void
 keep_copy(struct link *l, const struct record_writer *w)
@@ -302,10 +333,12 @@ begin(struct mcp_backend *b, struct mcp_call *c, const struct api_peer *who, enu
         l->op = op;
         l->patience.due_ms = LOOP_NEVER;
         l->has_channel = operation(op)->flags & OPERATION_CHANNEL;
-        if (k->says_who)
+        if (k->says_who) {
                 keeper_identify(w, who);
-        else
+        } else {
+                give_own_key(w, op);
                 keep_copy(l, w);
+        }
         if ((!k->keeper || keeper_call(k->keeper, &l->call, op, w, e) < 0) && (!may_wait(l, w, e) || park(l, e) < 0)) {
                 free(l->bytes);
                 later_free(l);

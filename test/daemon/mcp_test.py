@@ -178,7 +178,7 @@ def keeper_may_go(d):
 
 def calls_meet_a_restart(d):
     """A call that comes while a part of the daemon is started again waits for it; one that was under way is made again where it has one effect."""
-    box = d.create()
+    box = d.create(ports=[3000], timeout_ms=3600000)
     with of_stdio(d, "--sandbox", box) as a:
         a.text(EXECUTE, {"command": "true"})
         for turn, name in enumerate(("keeper", "door", "spawner", "keeper", "keeper")):
@@ -192,6 +192,35 @@ def calls_meet_a_restart(d):
             check("one with a key that was under way is answered (%d)" % turn, said == "keyed%d\n" % turn, said)
             until("the daemon is whole", lambda: d.is_up() and len([n for n in d.children() if name in n]) == 1)  # noqa: B023
         check("and had one effect", a.text(EXECUTE, {"command": "cat /tmp/keyed"}) == "".join("keyed%d\n" % n for n in range(5)))
+        calls_without_a_key(d, a, box)
+
+
+def dies_unread(d, a, send):
+    """What `send` writes reaches a keeper that never reads it. The launcher would let a stopped keeper go on, so it is stopped too."""
+    keeper = next(p for name, p in d.children().items() if "keeper" in name)
+    os.kill(d.child.pid, signal.SIGSTOP)
+    os.kill(keeper, signal.SIGSTOP)
+    number = send()
+    a.ask("ping")                              # answered here, after what was written before it
+    os.kill(keeper, signal.SIGKILL)
+    os.kill(d.child.pid, signal.SIGCONT)
+    return a.answer(number)
+
+
+def calls_without_a_key(d, a, box):
+    """The agent's server gives a call that could be done twice a key of its own."""
+    rows = ((EXECUTE, {"command": "echo plain | tee -a /tmp/plain"}, lambda r: r["content"][0]["text"] == "plain\n"),
+            ("exec", {"argv": ["tee", "-a", "/tmp/plain"], "input": "exec\n"}, lambda r: r["structuredContent"]["stdout"] == "exec\n"),
+            ("write_files", {"files": [{"path": "/tmp/written", "content": "w"}]}, lambda r: not r.get("isError")),
+            ("extend_timeout", {"duration_ms": 1000}, lambda r: not r.get("isError")),
+            ("get_url", {"port": 3000}, lambda r: not r.get("isError")))
+    for name, arguments, is_right in rows:
+        said = dies_unread(d, a, lambda: a.send("tools/call", {"name": name, "arguments": arguments}))["result"]  # noqa: B023
+        check("%s without a key, under way when the daemon ends, is served" % name, is_right(said), said)
+        until("the daemon is whole", d.is_up)
+    check("once", a.text(EXECUTE, {"command": "cat /tmp/plain /tmp/written"}) == "plain\nexec\nw")
+    keys = [e.get("key", "") for e in execs(d, box) if "/tmp/plain" in e["command"] and "cat" not in e["command"]]
+    check("by keys of its own", len(keys) == 2 and len(set(keys)) == 2 and all(k.startswith("own-") for k in keys), keys)
 
 
 def restart_kills_nothing(d):
