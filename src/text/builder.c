@@ -156,9 +156,11 @@ duplicates_check(struct builder *b, const struct node *map, struct error *e)
                 const struct node *first = members[i - 1], *second = members[i];
                 struct place at = { second->key_line, second->key_column };
 
-                if (strcmp(first->key, second->key) == 0)
-                        return syntax_error(e, at, "duplicate_key", "the key \"%.64s\" stands here and at line %u",
-                                            second->key, first->key_line);
+                if (strcmp(first->key, second->key) != 0)
+                        continue;
+                (void)syntax_error(e, at, "duplicate_key", "the key \"%.64s\" is written twice: here and on line %u", second->key, first->key_line);
+                error_hint(e, "Remove one of the two, or join what is below them.");
+                return -1;
         }
         return 0;
 }

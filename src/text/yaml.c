@@ -56,10 +56,23 @@ static const struct complaint {
 } complaints[] = {
         { '*', "a plain value cannot begin with `*`", "Quote it: write \"*.example.com\", with the quotes." },
         { '&', "a plain value cannot begin with `&`", "Quote it: write the value between double quotes." },
-        { '@', "a plain value cannot begin with `@`", "Quote it: write \"@owner/slug\", with the quotes." },
+        { '@', "a plain value cannot begin with `@`", "Quote it: write \"@npm\" or \"@owner/slug\", with the quotes." },
         { '`', "a plain value cannot begin with a backtick", "Quote it: write the value between double quotes." },
         { '%', "a plain value cannot begin with `%`", "Quote it: write the value between double quotes." },
-        { '\t', "a tab stands where only spaces may", "Indent with spaces." },
+        { '\t', "a tab where only spaces are accepted", "Indent with spaces: two for each level." },
+};
+
+/* What the parser says, in the words of a reader; "%u" is the line where that map, list or text begins. */
+static const struct { const char *problem, *message, *hint; } problems[] = {
+        { "did not find expected key", "this line does not fit the lines above it",
+          "Check its indentation: the fields of one map begin in the same column. A value that begins with a quote ends with it." },
+        { "did not find expected '-' indicator", "this line does not fit the list above it", "Begin each entry with `- ` in the same column, here as on line %u." },
+        { "did not find expected ',' or '}'", "a `{` is not closed", "Close the `{` of line %u with a `}`, and put a comma between its members." },
+        { "did not find expected ',' or ']'", "a `[` is not closed", "Close the `[` of line %u with a `]`, and put a comma between its entries." },
+        { "mapping values are not allowed in this context", "a second `: ` on one line", "Put quotes around a value that holds `: `, or check the indentation of this line." },
+        { "could not find expected ':'", "a key without a `:`", "Write NAME: VALUE, with a space after the colon." },
+        { "found unexpected end of stream", "a quote is not closed", "Close the quote that begins on line %u." },
+        { "found unknown escape character", "an unknown escape after a backslash", "Write the value in single quotes, where a backslash is itself." },
 };
 
 static bool
@@ -83,6 +96,28 @@ complain_about_byte(struct composer *c, yaml_mark_t mark, struct error *e)
         return 0;
 }
 
+/* -1: the problem is in the table, and the error is written. */
+static int
+complain_in_words(struct composer *c, const char *problem, struct error *e)
+{
+        unsigned begun = place_of(c, c->parser.context_mark).line;
+
+        for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
+                const char *line;
+
+                if (!begins_with(problem, problems[i].problem))
+                        continue;
+                (void)syntax_error(e, place_of(c, c->parser.problem_mark), "yaml", "%s", problems[i].message);
+                line = strstr(problems[i].hint, "%u");
+                if (line)
+                        error_hint(e, "%.*s%u%s", (int)(line - problems[i].hint), problems[i].hint, begun, line + 2);
+                else
+                        error_hint(e, "%s", problems[i].hint);
+                return -1;
+        }
+        return 0;
+}
+
 static int
 scanner_error(struct composer *c, struct error *e)
 {
@@ -93,9 +128,11 @@ scanner_error(struct composer *c, struct error *e)
                 return fail(e, ERROR_NO_MEMORY, "there is no memory left for this text");
         if (strstr(context, "a tag") || strstr(problem, "tag handle"))
                 return syntax_error(e, place_of(c, p->context_mark), "tag_forbidden",
-                                    "a tag (`!`) stands here; tags are not accepted");
+                                    "this is a tag (`!`); tags are not accepted");
         if ((begins_with(context, "while scanning an a") && complain_about_byte(c, p->context_mark, e) < 0) ||
             (begins_with(problem, "found character that cannot") && complain_about_byte(c, p->problem_mark, e) < 0))
+                return -1;
+        if (complain_in_words(c, problem, e) < 0)
                 return -1;
         return syntax_error(e, place_of(c, p->problem_mark), "yaml", "%s%s%s", problem, *context ? ", " : "", context);
 }
@@ -121,7 +158,7 @@ check_properties(struct composer *c, const yaml_event_t *event, const yaml_char_
         if (!tag)
                 return 0;
         (void)syntax_error(e, place_of(c, event->start_mark), "tag_forbidden",
-                           "a tag (`!`) stands here; tags are not accepted");
+                           "this is a tag (`!`); tags are not accepted");
         error_hint(e, "Remove the tag, or quote the value if a text that begins with ! was meant.");
         return -1;
 }

@@ -239,7 +239,7 @@ static void
 says_where_the_scanner_stumbled(void **state)
 {
         static const char quote_host[] = "Quote it: write \"*.example.com\", with the quotes.";
-        static const char quote_slug[] = "Quote it: write \"@owner/slug\", with the quotes.";
+        static const char quote_slug[] = "Quote it: write \"@npm\" or \"@owner/slug\", with the quotes.";
         static const struct {
                 const char *text;
                 unsigned line, column;
@@ -251,10 +251,14 @@ says_where_the_scanner_stumbled(void **state)
                 { "\xc3\xa9: 1\nref: @acme/x\n", 2, 6, quote_slug },
                 { "a: `x`\n", 1, 4, NULL },
                 { "a: %x\n", 1, 4, NULL },
-                { "a:\n\tb: 1\n", 2, 1, "Indent with spaces." },
-                { "a: [1, 2\nb: 1\n", 2, 2, NULL },
-                { "a: \"x\n", 2, 1, NULL },
-                { "a: b: c\n", 1, 5, NULL },
+                { "a:\n\tb: 1\n", 2, 1, "Indent with spaces: two for each level." },
+                { "x: 1\na: [1, 2\nb: 1\n", 3, 2, "Close the `[` of line 2 with a `]`, and put a comma between its entries." },
+                { "a: {b: 1\nc: 2\n", 2, 2, "Close the `{` of line 1 with a `}`, and put a comma between its members." },
+                { "a: \"x\n", 2, 1, "Close the quote that begins on line 1." },
+                { "a: b: c\n", 1, 5, "Put quotes around a value that holds `: `, or check the indentation of this line." },
+                { "a:\n   b: 1\n  c: 2\n", 3, 3,
+                  "Check its indentation: the fields of one map begin in the same column. A value that begins with a quote ends with it." },
+                { "a: 1\nb\n", 3, 1, "Write NAME: VALUE, with a space after the colon." },
                 { "a: }\n", 1, 4, NULL },
         };
 
