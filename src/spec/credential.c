@@ -247,13 +247,13 @@ struct walk {
         bool is_name_list;
 };
 
+static const char to_source[] = "Put the value into a secret source, name its slug in SECRETS.md, and refer to it through env.auth or a *_ref setting.";
+static const char to_name[] = "List the name alone. A value is given with the call: carrel run -e NAME=VALUE -- COMMAND. A secret comes from a source: docs/SECRETS.md.";
+
 static void
-report(struct walk *w, const struct node *n, const struct trail *at, const char *reason, const char *what)
+report(struct walk *w, const struct node *n, const struct trail *at, const char *reason, const char *hint, const char *what)
 {
-        judge_error(w->j, n, at, ERROR_PLAINTEXT_CREDENTIAL, reason,
-                    "Put the value into a secret source, name its slug in SECRETS.md, and refer to it through env.auth "
-                    "or a *_ref setting.",
-                    "%s; a block never holds credentials", what);
+        judge_error(w->j, n, at, ERROR_PLAINTEXT_CREDENTIAL, reason, hint, "%s; a block never holds credentials", what);
 }
 
 /* NAME=value, the value not empty */
@@ -274,14 +274,14 @@ scalar_scan(struct walk *w, const struct node *n, const struct trail *at)
         if (n->kind != NODE_STRING && !is_number)
                 return;
         if (w->key && n->len > 0) {
-                report(w, n, at, "key", "this key is the name of a credential, and it has a value");
+                report(w, n, at, "key", to_source, "this key is the name of a credential, and it has a value");
                 return;
         }
         shape = n->kind == NODE_STRING ? credential_shape_find(n->text) : NULL;
         if (shape)
-                report(w, n, at, "value", "this value has the shape of a credential");
+                report(w, n, at, "value", to_source, "this value has the shape of a credential");
         else if (w->is_name_list && !n->key && n->kind == NODE_STRING && is_assignment(n->text))
-                report(w, n, at, "value", "this list takes names alone, and here a name has a value");
+                report(w, n, at, "value", to_name, "this list takes names alone, and this name has a value");
 }
 
 static void
@@ -300,7 +300,7 @@ tree_scan(struct walk *w, const struct node *n, const struct trail *at)
                 if (child->key) {
                         inner.key = credential_key_check(child->key) ? child->key : NULL;
                         if (credential_shape_find(child->key))
-                                report(w, child, at, "value", "a key in this map has the shape of a credential");
+                                report(w, child, at, "value", to_source, "a key in this map has the shape of a credential");
                 }
                 tree_scan(&inner, child, &here);
         }
@@ -319,7 +319,7 @@ credential_scan(struct judge *j, const struct node *block)
                 w.key = credential_key_check(section->key) ? section->key : NULL;
                 w.is_name_list = strcmp(section->key, "env") == 0;
                 if (credential_shape_find(section->key))
-                        report(&w, section, NULL, "value", "a key of the block has the shape of a credential");
+                        report(&w, section, NULL, "value", to_source, "a key of the block has the shape of a credential");
                 tree_scan(&w, section, &at);
         }
 }

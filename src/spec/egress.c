@@ -119,21 +119,22 @@ port_read(const char *text, uint16_t *ret)
         return 0;
 }
 
-enum refusal { WILDCARD, FOREIGN_FORM, ADDRESS, HOSTNAME, PORT, CHARSET, WHITESPACE, FINE };
+enum refusal { WILDCARD, FOREIGN_FORM, ADDRESS, HOSTNAME, PORT, CHARSET, WHITESPACE, SEVERAL, FINE };
 
 static const struct { const char *reason, *sentence, *hint; } refusals[] = {
-        [WILDCARD] = { "wildcard", "\"*\" stands only before a name of two or more labels, as in *.example.com",
+        [WILDCARD] = { "wildcard", "the wildcard * is accepted only as the first label, before a name of two or more labels",
                        "List the hosts one by one, or write *.example.com." },
-        [FOREIGN_FORM] = { "url_or_cidr", "this is a URL, a path or a network; an entry is a host name, with a port if need be",
-                           "Keep the host name alone: api.example.com or api.example.com:8443." },
+        [FOREIGN_FORM] = { "url_or_cidr", "this is a URL, a path or a network, not a host name",
+                           "Write the host name alone, with a port where it is not 80 or 443: api.example.com or api.example.com:8443." },
         [ADDRESS] = { "ip_literal", "this is an address, not a name",
                       "Name the host, not its address: an address says nothing about who answers there." },
-        [HOSTNAME] = { "hostname", "this is no host name: labels of 1 to 63 characters, joined by dots, 253 in all",
+        [HOSTNAME] = { "hostname", "this is not a host name: labels of 1 to 63 characters, joined by dots, 253 in all",
                        "Entries are host names: api.example.com, *.example.com, host:port." },
         [PORT] = { "port", "the port must be a number from 1 to 65535", "Write host:port, or the host alone for 80 and 443." },
         [CHARSET] = { "charset", "host names are ASCII: letters, digits, \"-\", \"_\" and dots",
                       "Write an international name in its ASCII form, xn--..." },
         [WHITESPACE] = { "whitespace", "there is white space in this entry", "Give each host an entry of its own." },
+        [SEVERAL] = { "charset", "this entry names more than one host", "Give each host an entry of its own: [a.example.com, b.example.com], or --allow once for each." },
 };
 
 /* What is wrong with the bytes alone, or what the entry is instead of a name. */
@@ -149,6 +150,8 @@ foreign(const char *text)
         for (const unsigned char *c = (const unsigned char *)text; *c; c++)
                 if (*c < 0x20 || *c >= 0x7f)
                         return CHARSET;
+        if (strpbrk(text, ",;"))
+                return SEVERAL;
         if (strpbrk(text, "/@?#"))
                 return FOREIGN_FORM;
         for (const char *c = text; *c; c++) {

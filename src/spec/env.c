@@ -90,7 +90,7 @@ static const struct field env_rows[] = {
 };
 
 const struct field_set env_set = { FIELD_SET(env_rows), .code = ERROR_SCHEMA_INVALID,
-                                   .hint = "A block holds no values: list the NAME under env.passthrough, or under "
+                                   .hint = "A manifest holds no values. Set one for a call with -e NAME=VALUE, or list the NAME under env.passthrough, or under "
                                            "env.auth.state.env if it is a secret." };
 
 void

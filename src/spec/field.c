@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "spec/advice.h"
 #include "text/nearest.h"
 
 static const char *const kind_words[] = {
@@ -70,13 +71,12 @@ field_slug_check(const char *text)
 static void
 unknown(struct judge *j, const struct field_set *set, const struct node *member, const struct trail *at)
 {
-        const char *close = meant(set, member->key);
-        char hint[160];
+        const char *hint = advice_key(j, set, member), *close = hint ? NULL : meant(set, member->key);
 
         if (close)
-                (void)snprintf(hint, sizeof hint, "Did you mean `%s`?", close);
+                hint = arena_format(j->arena, "Did you mean `%s`?", close);
         judge_error_key(j, member, at, set->code == ERROR_MOUNT_INVALID ? ERROR_SCHEMA_INVALID : set->code,
-                        "unknown_field", close ? hint : set->hint, "there is no field `%s` here",
+                        "unknown_field", hint ? hint : set->hint, "there is no field `%s` here",
                         judge_quote(j, member->key));
 }
 
@@ -149,10 +149,6 @@ fields_fold(struct judge *j, const struct field_set *set, const struct node *map
 
 /* ---- values ----------------------------------------------------------------------------------------------------- */
 
-/*
- * Some codes have fewer reasons than others (reference, section 4): a setting of a provider that is out of bounds is of
- * the wrong type, and what is wrong with a mount beyond its own reasons is a fault of the schema.
- */
 /* What the field takes: "`pids`: an integer, 1 to 9 (default 5). Most tasks at once." */
 static const char *
 hint_of(struct judge *j, const struct field *row)
@@ -164,12 +160,16 @@ hint_of(struct judge *j, const struct field *row)
                                       row->fallback != UINT64_MAX ? arena_format(j->arena, " (default %llu)", (unsigned long long)row->fallback) : "");
         if (!name || !bounds || !row->help)
                 return NULL;
-        return arena_format(j->arena, "%s %s%s. %s", name, field_kind_words(row->kind), bounds, row->help);
+        return arena_format(j->arena, "%s %s%s%s %s", name, field_kind_words(row->kind), bounds, row->name ? "." : ":", row->help);
 }
 
+/*
+ * Some codes have fewer reasons than others (reference, section 4): a setting of a provider that is out of bounds is of
+ * the wrong type, and what is wrong with a mount beyond its own reasons is a fault of the schema. `hint` may be NULL.
+ */
 static void
 bad(struct judge *j, const struct field_set *set, const struct field *row, const struct node *value, const struct trail *at, const char *reason,
-    const char *sentence)
+    const char *hint, const char *sentence)
 {
         enum error_code code = set->code;
         bool is_type = strcmp(reason, "type") == 0, is_bound = strcmp(reason, "range") == 0;
@@ -178,20 +178,27 @@ bad(struct judge *j, const struct field_set *set, const struct field *row, const
                 reason = "type";
         if (code == ERROR_MOUNT_INVALID && !is_type)
                 code = ERROR_SCHEMA_INVALID;
-        judge_error(j, value, at, code, reason, code == ERROR_SCHEMA_INVALID ? hint_of(j, row) : NULL, "%s", sentence);
+        judge_error(j, value, at, code, reason, hint ? hint : hint_of(j, row), "%s", sentence);
 }
 
 static bool
 bad_type(struct judge *j, const struct field_set *set, const struct field *row, const struct node *value,
          const struct trail *at)
 {
-        char sentence[160];
+        char sentence[160], got[80];
         bool is_pattern = (row->flags & FIELD_LOOSE_TYPE) && (value->kind == NODE_INT || value->kind == NODE_FLOAT);
+        bool is_shown = value->text && value->kind != NODE_NULL && (row->kind == FIELD_UINT || row->kind == FIELD_BOOL);
+        const char *hint = is_pattern ? advice_example(j, row->name) : advice_type(j, set, row, value);
 
-        (void)snprintf(sentence, sizeof sentence, "expected %s, got %s%s%s", field_kind_words(row->kind),
-                       value->kind == NODE_NULL ? "nothing" : value->kind == NODE_INT ? "an " : "a ", value->kind == NODE_NULL ? " (null)" : node_kind_name(value->kind),
-                       is_pattern ? "; put it in quotes" : "");
-        bad(j, set, row, value, at, is_pattern ? "pattern" : "type", sentence);
+        if (value->kind == NODE_NULL)
+                (void)snprintf(got, sizeof got, "nothing (null)");
+        else if (is_shown)
+                (void)snprintf(got, sizeof got, "the %s %s%s%s", node_kind_name(value->kind), value->kind == NODE_STRING ? "\"" : "", judge_quote(j, value->text),
+                               value->kind == NODE_STRING ? "\"" : "");
+        else
+                (void)snprintf(got, sizeof got, "%s %s", value->kind == NODE_INT ? "an" : "a", node_kind_name(value->kind));
+        (void)snprintf(sentence, sizeof sentence, "expected %s, got %s%s", field_kind_words(row->kind), got, is_pattern ? "; put it in quotes" : "");
+        bad(j, set, row, value, at, is_pattern ? "pattern" : "type", is_pattern && hint ? arena_format(j->arena, "For example %s.", hint) : hint, sentence);
         return false;
 }
 
@@ -203,18 +210,19 @@ text_read(struct judge *j, const struct field_set *set, const struct field *row,
 
         if (value->len < row->min || (row->max && value->len > row->max)) {
                 if (value->len == 0)
-                        bad(j, set, row, value, at, "range", "this must not be empty");
+                        bad(j, set, row, value, at, "range", NULL, "this must not be empty");
                 else {
                         (void)snprintf(sentence, sizeof sentence, "this has %zu bytes; %llu to %llu are possible",
                                        value->len, (unsigned long long)row->min, (unsigned long long)row->max);
-                        bad(j, set, row, value, at, "range", sentence);
+                        bad(j, set, row, value, at, "range", NULL, sentence);
                 }
                 return false;
         }
         if (row->matches && !row->matches(value->text)) {
-                (void)snprintf(sentence, sizeof sentence, "`%s` does not have the form this field needs: %s",
-                               judge_quote(j, value->text), row->help);
-                bad(j, set, row, value, at, "pattern", sentence);
+                const char *example = advice_example(j, row->name), *hint = example ? arena_format(j->arena, "For example %s. %s", example, row->help) : NULL;
+
+                (void)snprintf(sentence, sizeof sentence, "invalid %s `%s`", row->name ? row->name : "name", judge_quote(j, value->text));
+                bad(j, set, row, value, at, "pattern", hint, sentence);
                 return false;
         }
         if ((row->flags & FIELD_SECRET) && !field_slug_check(value->text))
@@ -250,7 +258,7 @@ uint_read(struct judge *j, const struct field_set *set, const struct field *row,
                 return true;
         (void)snprintf(sentence, sizeof sentence, "this must be from %llu to %llu", (unsigned long long)row->min,
                        (unsigned long long)row->max);
-        bad(j, set, row, value, at, "range", sentence);
+        bad(j, set, row, value, at, "range", NULL, sentence);
         return false;
 }
 
@@ -259,15 +267,15 @@ choice_read(struct judge *j, const struct field_set *set, const struct field *ro
             const struct trail *at)
 {
         char sentence[320];
-        int used = snprintf(sentence, sizeof sentence, "`%s` is none of:", judge_quote(j, value->text));
+        int used = snprintf(sentence, sizeof sentence, "`%s` is not one of:", judge_quote(j, value->text));
 
         for (const char *const *choice = row->choices; *choice; choice++) {
                 if (strcmp(value->text, *choice) == 0)
                         return true;
                 if (used > 0 && (size_t)used < sizeof sentence)
-                        used += snprintf(sentence + used, sizeof sentence - (size_t)used, " %s", *choice);
+                        used += snprintf(sentence + used, sizeof sentence - (size_t)used, "%s %s", choice == row->choices ? "" : ",", *choice);
         }
-        bad(j, set, row, value, at, "enum", sentence);
+        bad(j, set, row, value, at, "enum", advice_choice(j, row, value->text), sentence);
         return false;
 }
 
@@ -284,7 +292,7 @@ list_read(struct judge *j, const struct field_set *set, const struct field *row,
         else
                 (void)snprintf(sentence, sizeof sentence, "this list has %zu entries; %llu are possible", value->len,
                                (unsigned long long)row->max);
-        bad(j, set, row, value, at, "range", sentence);
+        bad(j, set, row, value, at, "range", NULL, sentence);
         return false;
 }
 
@@ -362,14 +370,17 @@ field_read(struct judge *j, const struct field_set *set, const struct field *row
         struct trail here = { at, row->name, 0 };
 
         if (!value) {
-                if (row->flags & FIELD_REQUIRED)
-                        judge_error(j, map, &here, set->code, "missing", NULL, "the field `%s` is required: %s",
-                                    row->name, row->help);
+                if (row->flags & FIELD_REQUIRED) {
+                        const char *example = advice_example(j, row->name);
+
+                        judge_error(j, map, &here, set->code, "missing", example ? arena_format(j->arena, "Add a line: %s. %s", example, row->help) : row->help,
+                                    "the field `%s` is missing", row->name);
+                }
                 return false;
         }
         if (row->kind == FIELD_UNSUPPORTED) {
                 judge_error_key(j, value, &here, set->code, "unknown_field", row->help,
-                                "`%s` is known, and not supported here", row->name);
+                                "`%s` is not supported here", row->name);
                 return false;
         }
         return value_read(j, set, row, value, &here, base);

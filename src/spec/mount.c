@@ -88,7 +88,7 @@ at_read(struct judge *j, const struct node *map, const char *text, const struct 
 
         for (size_t i = 0; i < sizeof at_faults / sizeof at_faults[0]; i++)
                 if (at_faults[i].fault == fault)
-                        judge_error(j, node_find(map, "at"), &here, ERROR_MOUNT_INVALID, at_faults[i].reason, NULL, "%s",
+                        judge_error(j, node_find(map, "at"), &here, ERROR_MOUNT_INVALID, at_faults[i].reason, "Write a path of its own, for example at: /workspace.", "%s",
                                     at_faults[i].sentence);
 }
 
@@ -125,6 +125,15 @@ source_map_read(struct judge *j, const struct node *source, const struct trail *
         (void)fields_read(j, mount->kind == SPEC_SOURCE_REF ? &ref_set : &file_set, source, at, mount);
 }
 
+static const char *
+another_directory(struct judge *j, const char *text)
+{
+        bool is_plain = text[0] == '/' || strncmp(text, "./", 2) == 0, is_outside = text[0] == '~' || strncmp(text, "..", 2) == 0;
+
+        return arena_format(j->arena, "Write `source: workspace`. For another directory: carrel run -v %s%s:/PATH -- COMMAND", is_plain || is_outside ? "" : "./",
+                            is_outside ? "/DIR" : judge_quote(j, text));
+}
+
 static void
 source_read(struct judge *j, const struct node *source, const struct trail *at, struct spec_mount *mount)
 {
@@ -136,8 +145,7 @@ source_read(struct judge *j, const struct node *source, const struct trail *at, 
                 judge_error(j, source, &here, ERROR_MOUNT_INVALID, "type", NULL,
                             "a source is `workspace`, or a map with one of ref, file and inline");
         else if (!node_is_text(source, "workspace"))
-                judge_error(j, source, &here, ERROR_MOUNT_INVALID, "source_string",
-                            "Write `source: workspace`, or `source: { ref: \"@owner/slug\" }`.",
+                judge_error(j, source, &here, ERROR_MOUNT_INVALID, "source_string", another_directory(j, source->text),
                             "`%s`: the only source written as a word is `workspace`", judge_quote(j, source->text));
 }
 
@@ -163,8 +171,8 @@ duplicate_check(struct judge *j, const struct node *map, const struct trail *at,
 
         for (size_t i = 0; i < count; i++)
                 if (mounts[i].at && mounts[count].at && strcmp(mounts[i].at, mounts[count].at) == 0) {
-                        judge_error(j, node_find(map, "at"), &here, ERROR_MOUNT_INVALID, "duplicate", NULL,
-                                    "another mount of this block is already at `%s`", judge_quote(j, mounts[i].at));
+                        judge_error(j, node_find(map, "at"), &here, ERROR_MOUNT_INVALID, "duplicate",
+                                    "Give each mount a path of its own.", "another mount has the path `%s`", judge_quote(j, mounts[i].at));
                         return;
                 }
 }
