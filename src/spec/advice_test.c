@@ -48,7 +48,7 @@ values_become_what_is_meant(void **state)
                 { "read_only: yes", "expected true or false, got the string \"yes\"", "Write `read_only: true`." },
                 { "read_only: 0", "", "Write `read_only: false`." },
                 { "network: {egress: pypi.org}", "expected a list", "Write a list: `egress: [\"pypi.org\"]`." },
-                { "network: {egress: all}", "", "No entry stands for every host." },
+                { "network: {egress: all}", "", "No entry allows every host." },
                 { "network: {egress: none}", "", "Write `egress: []`" },
                 { "network: {egress: }", "got nothing", "Write `egress: []` for an empty list" },
                 { "network: none", "expected a map, got a string", "Without `network`, no host can be reached" },
