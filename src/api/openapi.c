@@ -54,22 +54,28 @@ write_queries(struct json_writer *w, const char *method, const char *route)
         }
 }
 
-/* The same as `key` in the body. */
 static void
-write_key_header(struct json_writer *w)
+write_header(struct json_writer *w, const char *name, const char *help, int max_len)
 {
         json_open_map(w);
-        json_member_text(w, "name", "Idempotency-Key");
+        json_member_text(w, "name", name);
         json_member_text(w, "in", "header");
         json_member_bool(w, "required", false);
-        json_member_text(w, "description", api_field(FIELD_KEY)->help);
+        json_member_text(w, "description", help);
         json_key(w, "schema");
         json_open_map(w);
         json_member_text(w, "type", "string");
         json_member_int(w, "minLength", 1);
-        json_member_int(w, "maxLength", 63);
+        json_member_int(w, "maxLength", max_len);
         json_close_map(w);
         json_close_map(w);
+}
+
+/* The same as `key` in the body. */
+static void
+write_key_header(struct json_writer *w)
+{
+        write_header(w, "Idempotency-Key", api_field(FIELD_KEY)->help, 63);
 }
 
 static void
@@ -87,6 +93,10 @@ write_parameters(struct json_writer *w, const struct operation *o)
         for (size_t i = 0; i < o->param_count; i++)
                 if (o->params[i].tag == FIELD_KEY)
                         write_key_header(w);
+        if (o->code == OP_WATCH)
+                write_header(w, "Last-Event-ID", api_field(FIELD_LAST_EVENT)->help, 64);
+        if (o->code == OP_EXEC_ATTACH)         /* 204 is no row of its answers: every typed client would have to expect it, with and without the header */
+                write_header(w, "Last-Event-ID", "Of a text/event-stream: go on behind the event with this id. It replaces stdout_offset and stderr_offset. Behind `end` the answer is 204.", 64);
         json_close_list(w);
 }
 

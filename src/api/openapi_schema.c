@@ -177,7 +177,7 @@ write_field(struct json_writer *w, const struct operation *o, const struct api_p
 int
 openapi_is_in_body(const struct api_param *p)
 {
-        return (p->flags & (PARAM_IN_PATH | PARAM_IN_QUERY | PARAM_DOOR_ONLY)) == 0;
+        return (p->flags & (PARAM_PLACES | PARAM_DOOR_ONLY)) == 0;
 }
 
 static void

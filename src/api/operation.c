@@ -57,7 +57,7 @@ static const struct api_param event_results[] = {
         { FIELD_CAUSE, 0, ANY }, { FIELD_OUTCOME, 0, ANY }, { FIELD_EXIT_CODE, 0, ANY }, { FIELD_STDOUT, 0, ANY }, { FIELD_STDERR, 0, ANY },
         { FIELD_SLUG, 0, ANY }, { FIELD_ACTOR, 0, ANY }, { FIELD_PURPOSE, 0, ANY }, { FIELD_GRANTED_BY, 0, ANY }, { FIELD_HOST_PATH, 0, ANY }, { FIELD_KEPT_AT, 0, ANY },
         { FIELD_REASON, 0, ANY }, { FIELD_HOST, 0, ANY }, { FIELD_PORT, 0, ANY }, { FIELD_ADDRESS, 0, ANY }, { FIELD_SAID, 0, ANY }, { FIELD_COUNT, 0, ANY },
-        { FIELD_MESSAGE, 0, ANY },
+        { FIELD_MESSAGE, 0, ANY }, { FIELD_EVENT_ID, 0, ANY },
 };
 
 /* -- what calls are made of ------------------------------------------------------------------------------------ */
@@ -110,7 +110,7 @@ static const struct api_param token_params[] = { { FIELD_OWNER, 0, 1, 64 }, { FI
 static const struct api_param revoke_params[] = { { FIELD_ID, PARAM_REQUIRED | PARAM_IN_PATH, 1, 64 } };
 static const struct api_param network_params[] = { ID_IN_PATH, { FIELD_EGRESS, PARAM_REPEATED, 1, 264 } };
 static const struct api_param client_params[] = { { FIELD_CLIENT, PARAM_REQUIRED | PARAM_DOOR_ONLY, 1, 62 } };
-static const struct api_param watch_params[] = { { FIELD_ID, PARAM_IN_QUERY, 1, 64 } };
+static const struct api_param watch_params[] = { { FIELD_ID, PARAM_IN_QUERY, 1, 64 }, { FIELD_LAST_EVENT, PARAM_IN_HEADER, 1, 64 } };
 
 #define COUNT(a) (sizeof (a) / sizeof *(a))
 #define TAKES(p) p, COUNT(p)

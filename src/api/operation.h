@@ -46,6 +46,8 @@ enum param_flag {
         PARAM_IN_PATH = 1u << 2, PARAM_IN_QUERY = 1u << 3,     /* where REST carries it; else in the body */
         PARAM_DOOR_ONLY = 1u << 4,                             /* set by the door, never by a client of it */
         PARAM_SPARSE = 1u << 5,                                /* of a list in an answer: left out where it would be empty */
+        PARAM_IN_HEADER = 1u << 6,                             /* REST carries it in a header: Last-Event-ID */
+        PARAM_PLACES = PARAM_IN_PATH | PARAM_IN_QUERY | PARAM_IN_HEADER,
 };
 
 struct api_param { uint16_t tag; uint16_t flags; uint64_t min, max; /* of a UINT; of a TEXT its bytes; 0, 0: the type's own */ };

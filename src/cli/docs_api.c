@@ -25,7 +25,8 @@ static const char *const type_names[] = {
 static void
 describe(const struct api_field *f, const struct api_param *p, char *out, size_t room)
 {
-        const char *place = (p->flags & PARAM_IN_PATH) != 0 ? "; in the path" : (p->flags & PARAM_IN_QUERY) != 0 ? "; in the query" : "";
+        const char *place = (p->flags & PARAM_IN_PATH) != 0 ? "; in the path" : (p->flags & PARAM_IN_QUERY) != 0 ? "; in the query"
+                            : (p->flags & PARAM_IN_HEADER) != 0 ? "; in the header Last-Event-ID" : "";
         bool is_number = f->type == FIELD_TYPE_UINT || f->type == FIELD_TYPE_INT;
         char bounds[WORD_MAX] = "";
 

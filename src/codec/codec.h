@@ -33,6 +33,7 @@ struct codec_call {
         const char *body;
         size_t body_len;
         const char *key;                       /* of the header Idempotency-Key */
+        const char *last_event;                /* of the header Last-Event-ID */
 };
 
 /*

@@ -33,7 +33,7 @@ unknown(const struct operation *o, unsigned where, const char *name, const struc
         for (size_t i = 0; i < o->param_count; i++) {
                 const char *known = api_field(o->params[i].tag)->name;
 
-                if ((o->params[i].flags & (PARAM_IN_PATH | PARAM_IN_QUERY)) == where)
+                if ((o->params[i].flags & PARAM_PLACES) == where)
                         (void)nearest_try(&n, known, known);
         }
         (void)fail_at(e, ERROR_INVALID_ARGUMENT, name, "unknown_field", "%s takes no %.60s%s%s%s", o->name, name, n.found ? "; did you mean " : "", n.found ? n.found : "", n.found ? "?" : "");
@@ -49,7 +49,7 @@ static const struct api_param *
 param_named(const struct operation *o, unsigned where, const char *name)
 {
         for (size_t i = 0; i < o->param_count; i++)
-                if ((o->params[i].flags & (PARAM_IN_PATH | PARAM_IN_QUERY)) == where && (o->params[i].flags & PARAM_DOOR_ONLY) == 0 &&
+                if ((o->params[i].flags & PARAM_PLACES) == where && (o->params[i].flags & PARAM_DOOR_ONLY) == 0 &&
                     strcmp(api_field(o->params[i].tag)->name, name) == 0)
                         return &o->params[i];
         return NULL;
@@ -531,6 +531,8 @@ codec_read(struct arena *arena, const struct codec_call *call, struct record_wri
         record = (struct record){ w->bytes, w->len };
         if (call->key && key && !w->is_broken && !record_find(&record, FIELD_KEY, &(struct record_entry){ 0 }))
                 record_text(w, FIELD_KEY, call->key);
+        if (call->last_event && param_named(call->operation, PARAM_IN_HEADER, api_field(FIELD_LAST_EVENT)->name))
+                record_text(w, FIELD_LAST_EVENT, call->last_event);
         if (w->is_broken)
                 return fail(e, ERROR_REQUEST_TOO_LARGE, "the call holds more than %zu bytes", w->room);
         record.len = w->len;

@@ -42,7 +42,7 @@ int
 ask(struct exchange *x, const struct route *r, const struct operation *o, const char *const *names, struct keeper_call *c, struct error *e)
 {
         struct codec_call call = { .operation = o, .path = &r->path, .query = x->query, .query_names = names, .body = x->body, .body_len = x->body_len,
-                                   .key = exchange_header(x, "idempotency-key") };
+                                   .key = exchange_header(x, "idempotency-key"), .last_event = exchange_header(x, "last-event-id") };
         struct record_writer w = ask_record();
 
         return ask_read(&call, &w, e) < 0 ? -1 : ask_with(x, o, &w, c, e);

@@ -380,6 +380,15 @@ exchange_comment(struct exchange *x)
 }
 
 size_t
+exchange_event_id(struct exchange *x, const char *id)
+{
+        char text[80];
+        int len = snprintf(text, sizeof text, "id: %s\n\n", id ? id : "");
+
+        return id && len > 0 && (size_t)len < sizeof text ? send_body(of(x), text, (size_t)len) : exchange_comment(x);
+}
+
+size_t
 exchange_event(struct exchange *x, const char *event, const char *id, const char *data, size_t len)
 {
         size_t room = len * 2 + (event ? strlen(event) : 0) + (id ? strlen(id) : 0) + 64, used = 0, waiting;
@@ -392,10 +401,10 @@ exchange_event(struct exchange *x, const char *event, const char *id, const char
                 connection_fall(of(x));
                 return 0;
         }
-        if (event)
-                used += (size_t)snprintf(text + used, room - used, "event: %s\n", event);
         if (id)
                 used += (size_t)snprintf(text + used, room - used, "id: %s\n", id);
+        if (event)
+                used += (size_t)snprintf(text + used, room - used, "event: %s\n", event);
         for (size_t at = 0; at <= len;) {
                 const char *end = at < len ? memchr(data + at, '\n', len - at) : NULL;
                 size_t line = end ? (size_t)(end - data) - at : len - at;

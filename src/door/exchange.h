@@ -80,6 +80,7 @@ void exchange_fail(struct exchange *x, const struct error *e);                  
 void exchange_begin(struct exchange *x, int status, const char *type, int64_t length);
 size_t exchange_write(struct exchange *x, const void *bytes, size_t len);
 size_t exchange_event(struct exchange *x, const char *event, const char *id, const char *data, size_t len);      /* event, id may be NULL; data has one line or more */
+size_t exchange_event_id(struct exchange *x, const char *id);                        /* what a client reconnects with before it had an event; NULL: a comment */
 size_t exchange_comment(struct exchange *x);                                         /* keeps a quiet stream alive */
 void exchange_end(struct exchange *x);
 

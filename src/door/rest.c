@@ -171,7 +171,7 @@ watch_answered(struct keeper_call *c, const struct keeper_reply *r)
         if (w->x->has_begun)
                 return;
         exchange_begin(w->x, 200, "text/event-stream", -1);
-        (void)exchange_comment(w->x);
+        (void)exchange_event_id(w->x, record_get_text(&r->fields, FIELD_EVENT_ID, NULL));
         (void)loop_timer_set(w->x->loop, &w->quiet, loop_now_ms() + QUIET_MS, speak);
 }
 
@@ -217,7 +217,7 @@ watch_event(struct keeper_call *c, const struct record *fields)
         if (!w->x->has_begun)
                 exchange_begin(w->x, 200, "text/event-stream", -1);
         if (!text.is_broken)
-                queued = exchange_event(w->x, event, NULL, text.text, text.len);
+                queued = exchange_event(w->x, event, record_get_text(fields, FIELD_EVENT_ID, NULL), text.text, text.len);
         json_fini(&text);
         if (strcmp(event, WATCH_OVERFLOW) == 0)
                 watch_over(w);

@@ -7,6 +7,8 @@
  * read pauses the follower, and then the box decides by the exec's flags. Of what the wall refused a command its end says only that there was something: what it
  * was is asked of the keeper, who had been told before.
  */
+#include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +34,8 @@ enum mode {
         MODE_RAW_NOW,          /* bytes of one stream, what is there now */
 };
 
+#define LAST_OF_ALL ".end"
+
 enum { QUIET_MS = 15 * 1000, ID_ROOM = 65, CWD_ROOM = 201 /* its beginning, for a message */ };
 
 struct session {
@@ -43,6 +47,7 @@ struct session {
         int is_watcher, is_base64, stays, stream;      /* is_watcher: of an exec of others; stays: the exec goes on without this client */
         size_t kept;                   /* bytes of captures that count */
         uint64_t want[2], seen[2];     /* MODE_NOW: so far it has printed; so far it was told */
+        uint64_t given[2];             /* MODE_EVENTS: where each stream goes on behind the last event */
         char tails[2][4];              /* MODE_EVENTS: the beginning of a character whose end has not come */
         size_t tail_lens[2];
         uint64_t tail_ends[2];
@@ -116,6 +121,16 @@ speak(struct loop_timer *t)
         (void)exchange_comment(s->x);
 }
 
+/* The id of an event: where standard output and standard error go on behind it, and whether that was the end. */
+static size_t
+send_event(struct session *s, const char *event, bool is_end, const struct json_writer *w)
+{
+        char id[64];
+
+        (void)snprintf(id, sizeof id, "%" PRIu64 ".%" PRIu64 "%s", s->given[0], s->given[1], is_end ? LAST_OF_ALL : "");
+        return w->is_broken ? 0 : exchange_event(s->x, event, id, w->text, w->len);
+}
+
 static void
 begin_events(struct session *s)
 {
@@ -130,8 +145,7 @@ begin_events(struct session *s)
         json_member_int(&w, "exec", s->view.started.exec);
         json_member_int(&w, "pid", s->view.started.pid);
         json_close_map(&w);
-        if (!w.is_broken)
-                (void)exchange_event(s->x, "started", NULL, w.text, w.len);
+        (void)send_event(s, "started", false, &w);
         json_fini(&w);
 }
 
@@ -139,7 +153,7 @@ static size_t
 send_piece(struct session *s, int i, const char *bytes, size_t len, uint64_t offset)
 {
         struct json_writer w;
-        size_t queued = 0;
+        size_t queued;
 
         json_init(&w, false);
         json_open_map(&w);
@@ -149,8 +163,8 @@ send_piece(struct session *s, int i, const char *bytes, size_t len, uint64_t off
         if (s->is_base64)
                 json_member_text(&w, "encoding", "base64");
         json_close_map(&w);
-        if (!w.is_broken)
-                queued = exchange_event(s->x, i == 0 ? "stdout" : "stderr", NULL, w.text, w.len);
+        s->given[i] = offset + len;
+        queued = send_event(s, i == 0 ? "stdout" : "stderr", false, &w);
         json_fini(&w);
         return queued;
 }
@@ -194,8 +208,7 @@ end_events(struct session *s)
                         (void)send_piece(s, i, s->tails[i], s->tail_lens[i], s->tail_ends[i] - s->tail_lens[i]);
         json_init(&w, false);
         exec_view_write(&w, &s->view, s->is_base64);
-        if (!w.is_broken)
-                (void)exchange_event(s->x, "end", NULL, w.text, w.len);
+        (void)send_event(s, "end", true, &w);
         json_fini(&w);
         exchange_end(s->x);
         end_session(s);
@@ -545,6 +558,63 @@ read_output_mode(struct session *s, struct error *e)
         return 0;
 }
 
+/* One of the two numbers of an event's id; advances `*at`. */
+static bool
+read_given(const char **at, uint64_t *ret)
+{
+        char *end;
+
+        if (!isdigit((unsigned char)**at))
+                return false;
+        *ret = strtoull(*at, &end, 10);
+        *at = end;
+        return *ret <= NUMBER_EXACT_MAX;
+}
+
+/* 1: the client has it all. */
+static int
+read_last_event(const char *id, uint64_t *ret, struct error *e)
+{
+        const char *at = id;
+
+        if (read_given(&at, &ret[0]) && *at++ == '.' && read_given(&at, &ret[1]) && (*at == '\0' || strcmp(at, LAST_OF_ALL) == 0))
+                return *at != '\0';
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, "Last-Event-ID", "value", "%.60s is not the id of an event of this stream", id);
+        return error_hint(e, "Send the `id:` of the last event that came, or leave the header out and use stdout_offset and stderr_offset."), -1;
+}
+
+/* The offset of one stream, whether the query has said one or not. */
+static void
+put_offset(struct record_writer *w, uint16_t tag, uint64_t value)
+{
+        struct record r = { w->bytes, w->len };
+        struct record_entry entry;
+
+        if (record_find(&r, tag, &entry) && entry.type == RECORD_UINT)
+                memcpy(w->bytes + ((const unsigned char *)entry.value - w->bytes), &value, sizeof value);
+        else
+                record_uint(w, tag, value);
+}
+
+/* 1: there is nothing to go on with, and it was answered so. */
+static int
+go_on(struct session *s, struct record_writer *w, struct error *e)
+{
+        const char *id = s->mode == MODE_EVENTS ? exchange_header(s->x, "last-event-id") : NULL;
+        uint64_t at[2];
+        int has_all = id ? read_last_event(id, at, e) : 0;
+
+        if (!id || has_all < 0)
+                return has_all;
+        put_offset(w, FIELD_STDOUT_OFFSET, at[0]);
+        put_offset(w, FIELD_STDERR_OFFSET, at[1]);
+        if (has_all) {
+                exchange_answer(s->x, 204, NULL, NULL, 0);
+                end_session(s);
+        }
+        return has_all;
+}
+
 void
 rest_output(struct exchange *x, const struct route *r)
 {
@@ -554,13 +624,16 @@ rest_output(struct exchange *x, const struct route *r)
         struct record_entry other;
         struct record call;
         struct error e;
+        int has_all;
 
         if (!s)
                 return;
-        if (read_output_mode(s, &e) < 0 || read_call(s, r, r->operation, names, &w, &e) < 0) {
+        if (read_output_mode(s, &e) < 0 || read_call(s, r, r->operation, names, &w, &e) < 0 || (has_all = go_on(s, &w, &e)) < 0) {
                 fail_session(s, &e);
                 return;
         }
+        if (has_all)
+                return;
         call = (struct record){ w.bytes, w.len };
         (void)snprintf(s->id, sizeof s->id, "%s", record_get_text(&call, FIELD_ID, ""));
         if (s->stream != 0 && record_find(&call, s->stream == 1 ? FIELD_STDERR_OFFSET : FIELD_STDOUT_OFFSET, &other)) {
@@ -570,6 +643,8 @@ rest_output(struct exchange *x, const struct route *r)
         }
         s->view.streams[0].first = record_get_uint(&call, FIELD_STDOUT_OFFSET, 0);
         s->view.streams[1].first = record_get_uint(&call, FIELD_STDERR_OFFSET, 0);
+        s->given[0] = s->view.streams[0].first;
+        s->given[1] = s->view.streams[1].first;
         s->seen[0] = s->view.streams[0].first;         /* what is before is not asked for: from the last byte on nothing is waited for */
         s->seen[1] = s->view.streams[1].first;
         take_cap(s, &call);

@@ -4,8 +4,11 @@
  * Room: keeper (joining). Touches: mem.
  * Theory: everybody hears of his own sandboxes alone. An event is kept once for its owner (keeper/news.h), and a watcher is the number of the next that he has to hear:
  * so what waits is bounded by owner, however many watch, and never waits on a link. Where the link takes no more the watcher stays behind; who stays so far behind
- * that an event is not kept any more hears "overflow" and nothing after it.
+ * that an event is not kept any more hears "overflow" and nothing after it. Events are kept for a while after the last watcher has gone, because one whose connection broke
+ * comes again and goes on behind the last event that it heard. An event's id is its number, behind a word by which a later keeper knows that the number is not its own.
  */
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +18,15 @@
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
 
-enum { WATCHERS_MAX = 64 /* of one connection, the door's aside: each of that one has a connection of its own behind it */, EVENTS_A_TURN = 32, MESSAGE_ROOM = 160 };
+enum { WATCHERS_MAX = 64 /* of one connection, the door's aside: each of that one has a connection of its own behind it */, EVENTS_A_TURN = 32, MESSAGE_ROOM = 160,
+       LINGER_MS = 60 * 1000 /* without a watcher */, WORD_LEN = 16, EVENT_ID_LEN = WORD_LEN + 24 };
 
-/* Of one owner, while somebody watches. */
+/* Of one owner, while somebody watches, and a little longer. */
 struct audience {
+        struct loop_timer linger;      /* first */
         struct audience *next;
+        struct keeper *keeper;
+        char word[WORD_LEN + 1];       /* random: the beginning of the ids of its events */
         struct news *news;
         unsigned watchers;
         char owner[KEEPER_OWNER_LEN];
@@ -31,6 +38,7 @@ struct watcher {
         struct audience *audience;
         uint64_t at;                   /* the number of the next event */
         uint32_t serial;
+        bool has_missed;               /* what followed the event that it named is not kept */
         char id[SANDBOX_ID_LEN];       /* "": every sandbox of his */
 };
 
@@ -59,32 +67,45 @@ find_audience(const struct keeper *k, const char *owner)
 }
 
 static struct audience *
+audience_new(struct keeper *k, const char *owner)
+{
+        struct audience *a = calloc(1, sizeof *a);
+        struct error ignored;
+
+        if (!a)
+                return NULL;
+        a->news = news_new();
+        if (!a->news || random_hex(a->word, WORD_LEN, &ignored) < 0) {
+                news_free(a->news);
+                free(a);
+                return NULL;
+        }
+        a->keeper = k;
+        a->linger.due_ms = LOOP_NEVER;
+        memcpy(a->owner, owner, strlen(owner) + 1);
+        a->next = k->audiences;
+        k->audiences = a;
+        return a;
+}
+
+static struct audience *
 join(struct keeper *k, const char *owner)
 {
         struct audience *a = find_audience(k, owner);
 
-        if (!a) {
-                a = calloc(1, sizeof *a);
-                if (a)
-                        a->news = news_new();
-                if (!a || !a->news) {
-                        free(a);
-                        return NULL;
-                }
-                memcpy(a->owner, owner, strlen(owner) + 1);
-                a->next = k->audiences;
-                k->audiences = a;
-        }
+        if (!a)
+                a = audience_new(k, owner);
+        if (!a)
+                return NULL;
+        loop_timer_remove(&a->linger);
         a->watchers++;
         return a;
 }
 
 static void
-leave(struct keeper *k, struct audience *a)
+audience_free(struct audience *a)
 {
-        if (--a->watchers > 0)
-                return;
-        for (struct audience **at = &k->audiences; *at; at = &(*at)->next)
+        for (struct audience **at = &a->keeper->audiences; *at; at = &(*at)->next)
                 if (*at == a) {
                         *at = a->next;
                         break;
@@ -93,11 +114,53 @@ leave(struct keeper *k, struct audience *a)
         free(a);
 }
 
+static void
+nobody_came(struct loop_timer *t)
+{
+        audience_free((struct audience *)(void *)t);
+}
+
+static void
+leave(struct keeper *k, struct audience *a)
+{
+        if (--a->watchers == 0 && loop_timer_set(k->loop, &a->linger, loop_now_ms() + LINGER_MS, nobody_came) < 0)
+                audience_free(a);
+}
+
+/* -- the ids of events ------------------------------------------------------------------------------------------------------- */
+
+static void
+write_id(struct record_writer *w, const struct audience *a, uint64_t number)
+{
+        char id[EVENT_ID_LEN];
+
+        (void)snprintf(id, sizeof id, "%s.%" PRIu64, a->word, number);
+        record_text(w, FIELD_EVENT_ID, id);
+}
+
+/* Is it the id of one of the events that were told here, and is all that followed still kept? Then `ret` is the number of the next. */
+static bool
+find_next(const struct audience *a, const char *id, uint64_t *ret)
+{
+        unsigned long long number;
+        char *end;
+
+        if (strncmp(id, a->word, WORD_LEN) != 0 || id[WORD_LEN] != '.' || id[WORD_LEN + 1] < '0' || id[WORD_LEN + 1] > '9')
+                return false;
+        errno = 0;
+        number = strtoull(id + WORD_LEN + 1, &end, 10);
+        if (*end != '\0' || errno != 0 || number >= a->news->next || number + 1 < a->news->first)
+                return false;
+        *ret = number + 1;
+        return true;
+}
+
 /* -- watchers --------------------------------------------------------------------------------------------------------------- */
 
 static struct watcher *
 watcher_new(struct call *c, const struct sandbox *s)
 {
+        const char *last = record_get_text(&c->record, FIELD_LAST_EVENT, NULL);
         struct watcher *w = calloc(1, sizeof *w);
 
         if (w)
@@ -109,6 +172,7 @@ watcher_new(struct call *c, const struct sandbox *s)
         w->connection = c->connection;
         w->serial = c->serial;
         w->at = w->audience->news->next;
+        w->has_missed = last && !find_next(w->audience, last, &w->at);
         if (s)
                 memcpy(w->id, s->id, sizeof w->id);
         w->next = c->keeper->watchers;
@@ -120,6 +184,7 @@ enum call_state
 op_watch(struct call *c, struct error *e)
 {
         struct record_writer w = reply_begin(c);
+        const struct watcher *watcher;
         struct sandbox *s = NULL;
 
         if (record_get_text(&c->record, FIELD_ID, NULL)) {
@@ -129,10 +194,14 @@ op_watch(struct call *c, struct error *e)
         }
         if (!has_room(c->keeper, c->connection))
                 return fail(e, ERROR_QUOTA_EXCEEDED, "one connection watches at most %d times", WATCHERS_MAX), CALL_FAILED;
-        if (!watcher_new(c, s))
+        watcher = watcher_new(c, s);
+        if (!watcher)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a watcher"), CALL_FAILED;
         record_text(&w, FIELD_EVENT, "watching");
         record_uint(&w, FIELD_AT, loop_wall_ms());
+        write_id(&w, watcher->audience, watcher->at - 1);
+        if (watcher->has_missed || watcher->at < watcher->audience->news->next)
+                peer_want(&c->connection->peer);
         /* lint: the keeper's list has the watcher, and watch_forget() frees it */
         reply_send(c, &w, 0, -1);
         return CALL_DONE;
@@ -182,13 +251,27 @@ say_overflow(const struct watcher *watcher)
         reply_event(watcher->connection, watcher->serial, &w);
 }
 
+/* It goes on from here: what was lost is found by asking. */
 static void
-say_event(const struct watcher *watcher, const struct news_item *item)
+say_missed(const struct watcher *watcher)
+{
+        struct record_writer w = begin_event(watcher->connection->keeper);
+
+        record_text(&w, FIELD_EVENT, WATCH_MISSED);
+        record_uint(&w, FIELD_AT, loop_wall_ms());
+        record_text(&w, FIELD_MESSAGE, "what followed that event is no longer kept: ask again what there is; what comes from now on follows here");
+        write_id(&w, watcher->audience, watcher->at - 1);
+        reply_event(watcher->connection, watcher->serial, &w);
+}
+
+static void
+say_event(const struct watcher *watcher, const struct news_item *item, uint64_t number)
 {
         struct record_writer w = begin_event(watcher->connection->keeper);
 
         memcpy(w.bytes, item->body, item->len);        /* it was written there */
         w.len = item->len;
+        write_id(&w, watcher->audience, number);
         reply_event(watcher->connection, watcher->serial, &w);
 }
 
@@ -200,16 +283,22 @@ hear(struct watcher *w)
 {
         const struct news *news = w->audience->news;
 
+        if (w->has_missed) {
+                w->has_missed = false;
+                say_missed(w);
+                return HEARD_ONE;
+        }
         if (w->at < news->first) {
                 say_overflow(w);
                 return HEARD_OVERFLOW;
         }
         while (w->at < news->next) {
-                const struct news_item *item = news_at(news, w->at++);
+                uint64_t number = w->at++;
+                const struct news_item *item = news_at(news, number);
 
                 if (w->id[0] != '\0' && strcmp(w->id, item->id) != 0)
                         continue;
-                say_event(w, item);
+                say_event(w, item, number);
                 return HEARD_ONE;
         }
         return HEARD_NOTHING;
@@ -305,7 +394,7 @@ publish(struct audience *a, const struct sandbox *s, const struct record_writer 
         for (struct watcher *watcher = s->keeper->watchers; watcher; watcher = watcher->next) {
                 if (watcher->audience != a)
                         continue;
-                if (watcher->at + 1 == a->news->next && watcher->at >= a->news->first && peer_is_idle(&watcher->connection->peer))
+                if (!watcher->has_missed && watcher->at + 1 == a->news->next && watcher->at >= a->news->first && peer_is_idle(&watcher->connection->peer))
                         (void)hear(watcher);
                 else
                         peer_want(&watcher->connection->peer);

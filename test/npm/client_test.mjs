@@ -160,6 +160,22 @@ async function daemons(t) {
                 await until('an event', async () => { await client.exec(id, { argv: ['true'] }); return heard.includes('exec-ended'); });
                 await end;
         }));
+        await t.test('watch: goes on behind an event', () => fresh({}, async id => {
+                let last = 'none';
+                const take = async count => {
+                        const heard = [];
+                        for await (const e of client.watch({ id, last_event_id: last })) {
+                                heard.push(e.event);
+                                last = e.event_id;
+                                if (heard.length === count)
+                                        return heard;
+                        }
+                };
+                assert.deepEqual(await take(1), ['missed']);
+                await client.exec(id, { argv: ['true'] });
+                assert.deepEqual(await take(1), ['started']);
+                assert.deepEqual(await take(2), ['exec-started', 'exec-ended']);
+        }));
         await t.test('TCP: nothing without the token, everything with it', async () => {
                 const bare = new CarrelClient({ url: daemon.url }), full = new CarrelClient({ url: daemon.url, token: daemon.token });
                 await assert.rejects(bare.list(), e => e instanceof CarrelError && e.status === 401 && e.hint.length > 0);

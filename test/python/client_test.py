@@ -260,6 +260,10 @@ def events(d, c):
         s.run("exit 3")
         for watch in (own, every):
             assert any(e.event == "exec-ended" and e.id == s.id and e.exit_code == 3 for e in watch)
+            last = next(e for e in s.events(last_event_id="none")).event_id
+        s.run("exit 4")
+        with s.events(last_event_id=last) as again:
+            equal([(e.event, e.exit_code) for e in (next(again), next(again))], [("exec-started", None), ("exec-ended", 4)])
         s.stop()
         assert any(e.event == "stopped" or e.status == "stopped" for e in own)
 

@@ -72,9 +72,12 @@ class AsyncCarrel(AsyncCarrelBase):
         """This owner's sandboxes, oldest first."""
         return [AsyncSandbox(item) for item in await in_thread(self._sync.list)]
 
-    def events(self, id: Optional[str] = None) -> Opening["AsyncEvents"]:
-        """What happens from now on, in one sandbox or in all of this owner's."""
-        return Opening(AsyncEvents, self._sync.events, id)
+    def events(self, id: Optional[str] = None, *, last_event_id: Optional[str] = None) -> Opening["AsyncEvents"]:
+        """What happens from now on, in one sandbox or in all of this owner's; or behind an event that was read before (its `event_id`).
+
+        If what followed that event is no longer kept, the first event is "missed": list what there is.
+        """
+        return Opening(AsyncEvents, self._sync.events, id, last_event_id=last_event_id)
 
     @property
     def tokens(self) -> "AsyncTokens":
@@ -153,9 +156,9 @@ class AsyncSandbox(AsyncSandboxBase):
         """What a model should know about this sandbox, in words."""
         return await in_thread(self._sync.instructions)
 
-    def events(self) -> Opening["AsyncEvents"]:
-        """What happens in it from now on."""
-        return Opening(AsyncEvents, self._sync.events)
+    def events(self, *, last_event_id: Optional[str] = None) -> Opening["AsyncEvents"]:
+        """What happens in it from now on, or behind an event that was read before (its `event_id`)."""
+        return Opening(AsyncEvents, self._sync.events, last_event_id=last_event_id)
 
     async def begin_task(self, task: str, timeout: float) -> None:
         """Begins a task: what runs for it (`task=`) is killed after `timeout` seconds, or when it ends."""

@@ -82,9 +82,12 @@ class Carrel:
         """This owner's sandboxes, oldest first."""
         return [Sandbox(self._transport, SandboxInfo.read(item)) for item in self._transport.call("list").get("items", ())]
 
-    def events(self, id: Optional[str] = None) -> "Events":
-        """What happens from now on, in one sandbox or in all of this owner's."""
-        return Events(self._transport.events("watch", id=id))
+    def events(self, id: Optional[str] = None, *, last_event_id: Optional[str] = None) -> "Events":
+        """What happens from now on, in one sandbox or in all of this owner's; or behind an event that was read before (its `event_id`).
+
+        If what followed that event is no longer kept, the first event is "missed": list what there is.
+        """
+        return Events(self._transport.events("watch", id=id, last_event_id=last_event_id))
 
     @property
     def tokens(self) -> "Tokens":
@@ -226,9 +229,9 @@ class Sandbox:
         """What a model should know about this sandbox, in words."""
         return str(self._transport.call("instructions", id=self.id)["text"])
 
-    def events(self) -> "Events":
-        """What happens in it from now on."""
-        return Events(self._transport.events("watch", id=self.id))
+    def events(self, *, last_event_id: Optional[str] = None) -> "Events":
+        """What happens in it from now on, or behind an event that was read before (its `event_id`)."""
+        return Events(self._transport.events("watch", id=self.id, last_event_id=last_event_id))
 
     def begin_task(self, task: str, timeout: float) -> None:
         """Begins a task: what runs for it (`task=`) is killed after `timeout` seconds, or when it ends."""

@@ -338,6 +338,8 @@ class Event(Answer):
     """How often, one after another."""
     message: Optional[str] = None
     """One sentence."""
+    event_id: Optional[str] = None
+    """Its place among the caller's events; Last-Event-ID takes it."""
 
 
 @dataclass(frozen=True)

@@ -298,6 +298,8 @@ def _target(operation: Operation, given: Dict[str, Any]) -> str:
 def _body(operation: Operation, given: Dict[str, Any], raw: Optional[Body], headers: Dict[str, str]) -> Optional[Body]:
     if operation.has_key and "key" in given and "key" not in operation.body:
         headers["Idempotency-Key"] = str(given.pop("key"))
+    if "last_event_id" in given:
+        headers["Last-Event-ID"] = str(given.pop("last_event_id"))
     if operation.is_raw:
         headers["Content-Type"] = "application/octet-stream"
         headers["Content-Length"] = str(_length(raw or b""))

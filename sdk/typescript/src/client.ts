@@ -163,6 +163,8 @@ export interface DaemonEvent {
         cause?: string;
         outcome?: Outcome;
         exit_code?: number;
+        /** Its place: `watch({ last_event_id })` goes on behind it. */
+        event_id?: string;
 }
 
 /** What the daemon takes as one body of JSON. */
@@ -185,9 +187,13 @@ export class CarrelClient {
                 return this.transport.json({ method: 'GET', path: '/v1/info' });
         }
 
-        /** What happens, as it happens, in one sandbox or in all of the caller's. */
-        async *watch(options: { id?: string } & WithSignal = {}): AsyncGenerator<DaemonEvent, void, void> {
-                for await (const e of this.transport.events({ method: 'GET', path: '/v1/events', query: { id: options.id }, signal: options.signal }))
+        /**
+         * What happens, as it happens, in one sandbox or in all of the caller's; with last_event_id what happened after that event.
+         * If that is no longer kept, the first event is `missed`: list what there is.
+         */
+        async *watch(options: { id?: string; last_event_id?: string } & WithSignal = {}): AsyncGenerator<DaemonEvent, void, void> {
+                const headers = options.last_event_id === undefined ? undefined : { 'last-event-id': options.last_event_id };
+                for await (const e of this.transport.events({ method: 'GET', path: '/v1/events', query: { id: options.id }, headers, signal: options.signal }))
                         yield { ...e.data, event: e.data.event ?? e.event };
         }
 
