@@ -7,11 +7,16 @@
  */
 #include "cli/host_tool.h"
 
+#include <dirent.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "event/lookup.h"
+#include "text/nearest.h"
 
 /* Below the directory that `shims` is cut from, the programs of each version; the newest that has the program is meant. */
 static const struct { const char *shims, *real; } managers[] = {
@@ -115,10 +120,11 @@ bool
 host_tool_find(const char *name, struct host_tool *ret)
 {
         const char *path = getenv("PATH");
+        struct stat st;
 
         for (; path && *path != '\0'; path += strcspn(path, ":"), path += *path == ':') {
                 (void)snprintf(ret->program, sizeof ret->program, "%.*s/%s", (int)strcspn(path, ":"), path, name);
-                if (path[0] != '/' || access(ret->program, X_OK) < 0)
+                if (path[0] != '/' || access(ret->program, X_OK) < 0 || stat(ret->program, &st) < 0 || !S_ISREG(st.st_mode))
                         continue;
                 find_directories(ret);
                 return true;
@@ -158,25 +164,54 @@ write_hint(const struct host_tool *tool, const struct host_rules *rules, struct 
                 error_hint(e, "The host has %.60s. Bring it in, read-only: metadata: {carrel: {tools: [%s]}}", tool->program, tools);
 }
 
+/* A program of the directories that every sandbox sees, with a name like this one. NULL: none. The text stays until the next call. */
+static const char *
+similar_program(const char *name)
+{
+        static const char *const dirs[] = { "/usr/bin", "/usr/local/bin", "/bin" };
+        static char found[NEAREST_WORD_MAX + 1];
+        struct nearest n = nearest_begin(name);
+        size_t edits = NEAREST_FAR;
+
+        for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+                DIR *dir = opendir(dirs[i]);
+                const struct dirent *entry;
+
+                while (dir && (entry = readdir(dir)) != NULL)
+                        if (strlen(entry->d_name) < sizeof found && strlen(entry->d_name) > 2 && nearest_try(&n, entry->d_name, found) && nearest_edits(name, entry->d_name) < edits) {
+                                edits = nearest_edits(name, entry->d_name);
+                                (void)snprintf(found, sizeof found, "%s", entry->d_name);
+                        }
+                if (dir)
+                        (void)closedir(dir);
+        }
+        return edits < NEAREST_FAR ? found : NULL;
+}
+
 void
 host_tool_hint(const char *name, const struct host_rules *rules, struct error *e)
 {
+        const char *similar;
         struct host_tool tool;
 
         if (e->code != ERROR_COMMAND_NOT_FOUND)
                 return;
         if (strpbrk(name, " \t") && access(name, F_OK) < 0) {
                 error_hint(e, "This looks like a line for a shell. Run: carrel run -- sh -c '%.150s'", name);
-                return;
-        }
-        if (strchr(name, '/') == NULL) {
-                if (host_tool_find(name, &tool))
-                        write_hint(&tool, rules, e);
+        } else if (strchr(name, '/') == NULL) {
+                if (host_tool_find(name, &tool)) {
+                        if (host_tool_is_shown(&tool))
+                                error_hint(e, "It is %.100s, and PATH inside does not name that directory. Run: carrel run -- %.100s", tool.program, tool.program);
+                        else
+                                write_hint(&tool, rules, e);
+                } else if (!lookup_is_known(name) && (similar = similar_program(name)) != NULL) {
+                        error_hint(e, "Did you mean %s?", similar);
+                }
         } else if (name[0] == '/' && strlen(name) < sizeof tool.program && access(name, X_OK) == 0) {
                 (void)snprintf(tool.program, sizeof tool.program, "%s", name);
                 find_directories(&tool);
                 write_hint(&tool, rules, e);
-        } else {
-                error_hint(e, "Look at the path and, for a script, at the interpreter in its first line: both are looked up inside the sandbox.");
+        } else if (name[0] != '/' && access(name, F_OK) == 0) {
+                error_hint(e, "This directory has it, and the sandbox does not: `carrel plan` shows which directories are mounted, and where.");
         }
 }

@@ -20,6 +20,7 @@
 #include "client/connection.h"
 #include "client/port.h"
 #include "clock/clock.h"
+#include "event/lookup.h"
 #include "event/time_limit.h"
 #include "wire/channel.h"
 #include "wire/message.h"
@@ -364,11 +365,7 @@ did_not_start(const struct carrel_exec *x, const struct wire_exec_failed *failed
 {
         switch (failed->stage) {
         case WIRE_STAGE_LOOKUP:
-                if (failed->sys == ENOENT || failed->sys == ENOTDIR)
-                        return fail_at(e, ERROR_COMMAND_NOT_FOUND, "", "not_found", "%.200s: there is no such command inside the sandbox", x->name);
-                (void)fail_at(e, ERROR_COMMAND_NOT_EXECUTABLE, "", "not_executable", "%.200s: %s", x->name, strerror(failed->sys));
-                e->sys = failed->sys;
-                return -1;
+                return lookup_refuse(x->name, failed->sys, e);
         case WIRE_STAGE_DIRECTORY:
                 (void)fail_sys(e, ERROR_INVALID_ARGUMENT, failed->sys, "the working directory%s%s cannot be entered inside", x->cwd[0] != '\0' ? " " : "", x->cwd);
                 (void)memcpy(e->path, "cwd", sizeof "cwd");

@@ -13,6 +13,7 @@
 #include "codec/codec.h"
 #include "codec/encode.h"
 #include "door/pour.h"
+#include "event/lookup.h"
 #include "event/outcome.h"
 
 /* -- output ------------------------------------------------------------------------------------------------------------- */
@@ -306,9 +307,9 @@ exec_failed_read(struct error *e, const struct wire_exec_failed *failed, const c
 {
         switch (failed->stage) {
         case WIRE_STAGE_LOOKUP:
-                if (failed->sys == ENOENT || failed->sys == ENOTDIR)
-                        return fail_at(e, ERROR_COMMAND_NOT_FOUND, "argv/0", "lookup", "there is no such command inside the sandbox");
-                return fail_sys(e, ERROR_COMMAND_NOT_EXECUTABLE, failed->sys, "the command cannot be executed");
+                (void)lookup_refuse(NULL, failed->sys, e);
+                (void)memcpy(e->path, "argv/0", sizeof "argv/0");
+                return -1;
         case WIRE_STAGE_DIRECTORY:
                 (void)fail_sys(e, ERROR_INVALID_ARGUMENT, failed->sys, "the command's working directory (cwd)%s%.200s cannot be entered", cwd && *cwd ? " " : "", cwd ? cwd : "");
                 (void)memcpy(e->path, "cwd", sizeof "cwd");

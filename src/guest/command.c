@@ -10,11 +10,13 @@
  */
 #include "guest/command.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/personality.h>
@@ -188,23 +190,46 @@ run_script(const struct command *c, const char *path)
                 (void)execve("/bin/sh", argv, c->envp);
 }
 
+/* A program of another machine is no script. */
+static bool
+is_elf(const char *path)
+{
+        char head[SELFMAG];
+        int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        bool is = fd >= 0 && read(fd, head, sizeof head) == SELFMAG && memcmp(head, ELFMAG, SELFMAG) == 0;
+
+        if (fd >= 0)
+                (void)close(fd);
+        return is;
+}
+
+/* The kernel has one errno for several causes; event/lookup.h says which stand for what. */
 static int
 try_one(const struct command *c, const char *path)
 {
+        struct stat st;
+
         (void)execve(path, c->argv, c->envp);
-        if (errno == ENOEXEC) {
-                run_script(c, path);
-                errno = ENOEXEC;
+        switch (errno) {
+        case ENOEXEC:
+                if (!is_elf(path))
+                        run_script(c, path);
+                return -ENOEXEC;
+        case ENOENT:
+                return stat(path, &st) == 0 ? -ELIBACC : -ENOENT;
+        case EACCES:
+                return stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? -EISDIR : -EACCES;
+        default:
+                return -errno;
         }
-        return -errno;
 }
 
-/* As execvp(3): a name with a slash is a path; else PATH is searched, and "not permitted" is told only at the end. */
+/* As execvp(3): a name with a slash is a path; else PATH is searched, and what is not permitted, or has no interpreter, is reported only at the end. */
 int
 command_execute(const struct command *c)
 {
         const char *name = c->argv[0];
-        int result = -ENOENT;
+        int result = -ENOENT, tried;
         char path[PATH_ROOM];
 
         if (strchr(name, '/') != NULL || (c->head.flags & WIRE_EXEC_NO_PATH) != 0)
@@ -216,16 +241,11 @@ command_execute(const struct command *c)
                         memcpy(path, at, len);
                         path[len] = '/';
                         memcpy(path + len + 1, name, strlen(name) + 1);
-                        switch (try_one(c, path)) {
-                        case -ENOENT:
-                        case -ENOTDIR:
-                                break;
-                        case -EACCES:
-                                result = -EACCES;
-                                break;
-                        default:
-                                return -errno;
-                        }
+                        tried = try_one(c, path);
+                        if (tried == -EACCES || tried == -ELIBACC)
+                                result = tried;
+                        else if (tried != -ENOENT && tried != -ENOTDIR && tried != -EISDIR)
+                                return tried;
                 }
                 at += len;
                 if (*at == '\0')

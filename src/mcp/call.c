@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "event/lookup.h"
 #include "mcp/server.h"
 #include "mcp/tools_fields.h"
 #include "text/utf8.h"
@@ -170,9 +171,7 @@ request_exec_error(struct error *e, const struct wire_exec_failed *f, const stru
 {
         static const struct { uint32_t stage; int sys; enum error_code code; const char *text; } rows[] = {
                 { WIRE_STAGE_DIRECTORY, 0, ERROR_INVALID_ARGUMENT, "the command's working directory cannot be entered" },
-                { WIRE_STAGE_LOOKUP, 2 /* ENOENT */, ERROR_COMMAND_NOT_FOUND, "the command was not found" },
                 { WIRE_STAGE_SPAWN, 2 /* ENOENT */, ERROR_COMMAND_NOT_FOUND, "the command or its interpreter was not found" },
-                { WIRE_STAGE_LOOKUP, 0, ERROR_COMMAND_NOT_EXECUTABLE, "the command cannot be executed" },
                 { WIRE_STAGE_SPAWN, 0, ERROR_COMMAND_NOT_EXECUTABLE, "the command cannot be executed" },
         };
         const struct node *cwd = node_find(arguments, "cwd");
@@ -180,6 +179,10 @@ request_exec_error(struct error *e, const struct wire_exec_failed *f, const stru
 
         if (f->stage == WIRE_STAGE_DIRECTORY && cwd && cwd->kind == NODE_STRING) {
                 (void)fail_sys(e, ERROR_INVALID_ARGUMENT, sys, "the command's working directory (cwd) %.200s cannot be entered", cwd->text);
+                return;
+        }
+        if (f->stage == WIRE_STAGE_LOOKUP) {
+                (void)lookup_refuse(NULL, sys, e);
                 return;
         }
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "clock/clock.h"
+#include "event/lookup.h"
 #include "sandbox/session.h"
 #include "wire/message.h"
 
@@ -27,11 +28,7 @@ exec_failed(struct session *s, const struct wire_exec_failed *failed, struct err
 
         switch (failed->stage) {
         case WIRE_STAGE_LOOKUP:
-                if (failed->sys == ENOENT || failed->sys == ENOTDIR)
-                        return fail_at(e, ERROR_COMMAND_NOT_FOUND, "", "not_found", "%.200s: there is no such command inside the sandbox", name);
-                (void)fail_at(e, ERROR_COMMAND_NOT_EXECUTABLE, "", "not_executable", "%.200s: %s", name, strerror(failed->sys));
-                e->sys = failed->sys;
-                return -1;
+                return lookup_refuse(name, failed->sys, e);
         case WIRE_STAGE_DIRECTORY:
                 (void)fail_sys(e, ERROR_INVALID_ARGUMENT, failed->sys, "entering the directory %.200s", s->o->cwd);
                 error_hint(e, "It must exist inside: config.cwd names it, and a mount brings it in.");

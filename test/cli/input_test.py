@@ -85,6 +85,10 @@ def commands():
     with Workspace() as ws:
         ws.write("plain", "echo hello\n")
         ws.write("bad-interpreter", "#!/no/such/interpreter\n", 0o755)
+        ws.write("windows", "#!/bin/sh\r\necho hi\r\n", 0o755)
+        with open("/bin/true", "rb") as f:
+            elf = f.read()
+        ws.write("foreign", elf[:18] + (0x7fff).to_bytes(2, sys.byteorder) + elf[20:], 0o755)       # e_machine: of no machine
         ws.write("no-first-line", "echo as a script; exit 3\n", 0o755)
         rows = [("a command that does not exist", ["no-such-command"], 127, "command_not_found"),
                 ("a path that does not exist", ["/no/such/command"], 127, "command_not_found"),
@@ -97,9 +101,16 @@ def commands():
             typed(name, status, code, ws.argv(argv), ws.folder)
         done = ws.run(["/workspace/no-first-line"])
         check("a file without an interpreter line is a script, as everywhere", (done.returncode, done.stdout) == (3, b"as a script\n"), done)
-        status, answer = ws.json(["/workspace/bad-interpreter"])
-        check("a bad interpreter: 126 or 127, and it is said", status in (126, 127) and answer["error"]["code"] in ("command_not_found", "command_not_executable")
-              and "interpreter" in json.dumps(answer), status, answer)
+        for name, reason, hint in (("bad-interpreter", "interpreter", "first line"), ("windows", "interpreter", "sed -i 's/\\r$//' ./windows"),
+                                   ("foreign", "format", "Build it for this machine"), (".", "directory", "cwd"), ("plain", "not_executable", "chmod +x ./plain")):
+            status, answer = ws.json(["./" + name])
+            check("why ./%s cannot be executed, and what to do" % name, status == 126 and answer["error"]["code"] == "command_not_executable"
+                  and answer["error"]["reason"] == reason and hint in answer["error"]["hint"], status, answer)
+        for name, hint in (("pyhton3", "Did you mean python3?"), ("cd", "word of the shell"), ("debian:12", "no images"), ("A=1", "-e A=1"), ("sudo", "Leave out sudo")):
+            status, answer = ws.json([name])
+            check("%s is not found, and is known" % name, status == 127 and hint in answer["error"]["hint"], status, answer)
+        status, answer = ws.json(["true"], "-e", "PATH=/nowhere")
+        check("a program that PATH inside does not lead to is named with its path", status == 127 and "carrel run -- " in answer["error"]["hint"] and "/bin/true" in answer["error"]["hint"], answer)
         with tempfile.TemporaryDirectory() as tools:
             os.chmod(tools, 0o755)
             os.mkdir(os.path.join(tools, "bin"))

@@ -186,6 +186,7 @@ def mistakes(sh):
     table = (  # words, status, what has to be said
         (["exec"], 125, "needs the id of a sandbox, and a command"), (["exec", box], 125, "no command to run"), (["exec", box, "--", ""], 125, "no command"),
         (["exec", "no-such", "--", "true"], 126, "sandbox_not_found"), (["exec", box, "--", "no-such-command"], 127, "command_not_found"),
+        (["exec", box, "--", "ls | wc"], 127, "sh -c 'ls | wc'"), (["exec", box, "--", "/etc"], 126, "a directory"),
         (["exec", box, "--", "/etc/passwd"], 126, "command_not_executable"), (["exec", "--cwd", "/no/such", box, "--", "true"], 125, "invalid_argument"),
         (["exec", "--timeout", "9q", box, "--", "true"], 125, "1500ms"), (["exec", "-t", box, "--", "true"], 125, "Leave out -t"),
         (["exec", "-e", "NOT A NAME=1", box, "--", "true"], 125, "NAME=value"), (["exec", "--nonsense", box, "--", "true"], 125, "carrel exec --help"),
