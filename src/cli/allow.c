@@ -19,6 +19,7 @@
 #include "cli/finding_print.h"
 #include "cli/host_edit.h"
 #include "cli/options.h"
+#include "cli/value.h"
 #include "policy/host_rules.h"
 #include "prepare/host_file.h"
 #include "ref/file.h"
@@ -99,13 +100,26 @@ read_name(struct arena *arena, const char *word, struct forms *ret, struct error
         return 0;
 }
 
+static int
+read_host_port(struct arena *arena, const char *word, struct forms *ret, struct error *e)
+{
+        uint64_t port;
+
+        if (value_number_read(VALUE_PORT, (struct value_place){ "allow", "host-port" }, word, &port, e) < 0)
+                return -1;
+        ret->items[ret->count++] = arena_format(arena, "%u", (unsigned)port);
+        return ret->items[0] ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for a port");
+}
+
 static const struct kind {
         const char *name, *list;
+        bool is_number;
         int (*read)(struct arena *arena, const char *word, struct forms *ret, struct error *e);
 } kinds[] = {
-        { "tool", "tool_roots", read_directory },
-        { "mount", "mount_roots", read_directory },
-        { "name", "private_names", read_name },
+        { "tool", "tool_roots", false, read_directory },
+        { "mount", "mount_roots", false, read_directory },
+        { "name", "private_names", false, read_name },
+        { "host-port", "host_ports", true, read_host_port },
 };
 
 static int
@@ -121,7 +135,7 @@ find_kind(const char *name, const struct kind **ret, struct error *e)
                 (void)nearest_try(&n, kinds[i].name, kinds[i].name);
         }
         (void)fail(e, ERROR_INVALID_ARGUMENT, "allow: \"%.60s\" cannot be permitted", name);
-        error_hint(e, "%s%s%sIt is one of tool, mount and name, as in: carrel allow tool ~/.nvm", n.found ? "Did you mean " : "", n.found ? n.found : "", n.found ? "? " : "");
+        error_hint(e, "%s%s%sIt is one of tool, mount, name and host-port, as in: carrel allow tool ~/.nvm", n.found ? "Did you mean " : "", n.found ? n.found : "", n.found ? "? " : "");
         return -1;
 }
 
@@ -233,7 +247,7 @@ allow_value(struct allowing *a, const struct kind *kind, const char *word, const
         for (size_t i = 0; i < forms.count; i++) {
                 bool is_new;
 
-                if (host_edit_add(&a->arena, *text, strlen(*text), kind->list, forms.items[i], text, &is_new, e) < 0)
+                if (host_edit_add(&a->arena, *text, strlen(*text), kind->list, forms.items[i], kind->is_number, text, &is_new, e) < 0)
                         return -1;
                 *is_changed = *is_changed || is_new;
                 a->done[a->done_count++] = (struct done){ forms.items[i], is_new };

@@ -21,7 +21,8 @@ struct edit {
         const char *text;
         size_t len;
         const struct node *root;
-        const char *key, *value, *quoted;       /* the value as JSON, which is YAML too */
+        struct node value;
+        const char *key, *quoted;               /* the value as JSON, which is YAML too */
 };
 
 static const char *
@@ -117,17 +118,17 @@ is_same(const struct node *left, const struct node *right)
 }
 
 static bool
-has_value(const struct node *list, const char *value)
+has_value(const struct node *list, const struct node *value)
 {
         node_each(item, list)
-                if (node_is_text(item, value))
+                if (is_same(item, value))
                         return true;
         return false;
 }
 
 /* Is `after` the list `before` (NULL: none) and the value, in whichever order? */
 static bool
-is_one_more(const struct node *before, const struct node *after, const char *value)
+is_one_more(const struct node *before, const struct node *after, const struct node *value)
 {
         size_t others = 0;
 
@@ -149,7 +150,7 @@ is_kept(const struct edit *d, const struct node *after)
         const struct node *list = d->root ? node_find(d->root, d->key) : NULL;
         size_t before_len = d->root ? d->root->len : 0;
 
-        if (after->kind != NODE_MAP || after->len != before_len + (list ? 0 : 1) || !is_one_more(list, node_find(after, d->key), d->value))
+        if (after->kind != NODE_MAP || after->len != before_len + (list ? 0 : 1) || !is_one_more(list, node_find(after, d->key), &d->value))
                 return false;
         for (const struct node *old = d->root ? d->root->first : NULL; old; old = old->next)
                 if (old != list && (!node_find(after, old->key) || !is_same(old, node_find(after, old->key))))
@@ -166,9 +167,10 @@ uneditable(const struct edit *d, struct error *e)
 }
 
 int
-host_edit_add(struct arena *arena, const char *text, size_t len, const char *key, const char *value, const char **ret, bool *ret_is_changed, struct error *e)
+host_edit_add(struct arena *arena, const char *text, size_t len, const char *key, const char *value, bool is_number, const char **ret, bool *ret_is_changed, struct error *e)
 {
-        struct edit d = { .arena = arena, .text = text, .len = len, .key = key, .value = value, .quoted = quote(arena, value) };
+        struct edit d = { .arena = arena, .text = text, .len = len, .key = key, .quoted = is_number ? value : quote(arena, value),
+                          .value = { .kind = is_number ? NODE_INT : NODE_STRING, .text = value, .len = strlen(value) } };
         const struct node *list, *after;
         const char *edited;
         struct error again;
@@ -180,7 +182,7 @@ host_edit_add(struct arena *arena, const char *text, size_t len, const char *key
         list = d.root ? node_find(d.root, key) : NULL;
         *ret = text;
         *ret_is_changed = false;
-        if (list && list->kind == NODE_LIST && has_value(list, value))
+        if (list && list->kind == NODE_LIST && has_value(list, &d.value))
                 return 0;
         if ((d.root && d.root->kind != NODE_MAP) || (list && list->kind != NODE_LIST))
                 return uneditable(&d, e);

@@ -83,11 +83,12 @@ static const struct command commands[] = {
           "  --host FILE   host file (default: /etc/carrel/host.yaml and ~/.config/carrel/host.yaml)\n"
           "  --json        one JSON object: error, errors, warnings, norm\n",
           "carrel check examples/data-report/workspace/SANDBOX.md", cmd_check },
-        { "allow", "Permit something in a host file: directories of tools, directories to mount, private names.",
-          "tool|mount|name VALUE... [--machine] [--host FILE] [--json]",
+        { "allow", "Permit something in a host file: directories of tools, directories to mount, private names, ports of this machine.",
+          "tool|mount|name|host-port VALUE... [--machine] [--host FILE] [--json]",
           "  tool DIR      manifests may bring in DIR, read-only: metadata.carrel.tools\n"
           "  mount DIR     manifests may mount DIR\n"
-          "  name HOST     manifests may ask for this private name: db.internal:5432\n"
+          "  name HOST     manifests may ask for this private name: db.internal:5432, or db.internal for every port\n"
+          "  host-port N   manifests may ask for this port of this machine's loopback: metadata.carrel.egress.host_ports\n"
           "  --machine     write /etc/carrel/host.yaml, for every user (default: ~/.config/carrel/host.yaml, for you)\n"
           "  --host FILE   write this host file\n"
           "  --json        one JSON object\n"

@@ -94,6 +94,20 @@ check_delete_after(struct serving *s, struct error *e)
 /* -- the operator's files --------------------------------------------------------------------------------------------- */
 
 static int
+list_host_ports(struct arena *arena, const struct host_rules *rules, struct launcher_files *ret, struct error *e)
+{
+        uint16_t *ports = arena_array(arena, uint16_t, rules->host_port_count + 1);
+
+        if (!ports)
+                return fail(e, ERROR_NO_MEMORY, "no memory for the ports of this machine");
+        for (size_t i = 0; i < rules->host_port_count; i++)
+                ports[i] = rules->host_ports[i].ports[0];
+        ret->host_ports = ports;
+        ret->host_port_count = rules->host_port_count;
+        return 0;
+}
+
+static int
 load_host(struct serving *s, struct launcher_files *ret, struct error *e)
 {
         struct host_facts *facts = arena_new(&s->files, struct host_facts);
@@ -111,6 +125,8 @@ load_host(struct serving *s, struct launcher_files *ret, struct error *e)
                 s->about = s->host_file;
                 return file.name ? error_wrap(e, "host file %.200s", file.name) : -1;
         }
+        if (list_host_ports(&s->files, file.rules, ret, e) < 0)
+                return -1;
         ret->secrets = (struct secret_sources){ file.rules->sources, file.rules->secrets_file, NULL };
         if (interpreters_look(&s->files, file.rules, &runtimes, e) < 0)
                 return -1;

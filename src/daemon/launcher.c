@@ -52,6 +52,7 @@ enum { PATIENCE_MS = 3000, BACK_OFF_MS = 100, BACK_OFF_MAX_MS = 10000, LIVED_MS 
 enum phase { PHASE_STARTING, PHASE_READY, PHASE_CLEARING, PHASE_WAITING, PHASE_ENDING };
 
 struct launcher {
+        const uint16_t *host_ports;  size_t host_port_count;   /* of the host file as it was read last */
         const struct launcher_options *o;
         struct state state;
         struct listeners listeners;
@@ -111,6 +112,24 @@ take_secrets(struct launcher *l, const struct secret_sources *secrets, struct er
         return 0;
 }
 
+/* A sandbox that reached the daemon itself would be a caller of it. */
+static int
+check_own_ports(const struct launcher *l, const uint16_t *ports, size_t count, struct error *e)
+{
+        static const struct { enum graph_slot slot; const char *what, *option; } own[] = {
+                { SLOT_TCP_SOCKET, "its API", "--listen" }, { SLOT_INGRESS_SOCKET, "the ports of sandboxes", "--ports" },
+        };
+
+        for (size_t i = 0; i < count; i++)
+                for (size_t k = 0; k < sizeof own / sizeof *own; k++)
+                        if (l->listeners.fds[own[k].slot] >= 0 && listeners_port(&l->listeners, own[k].slot) == ports[i]) {
+                                (void)fail_at(e, ERROR_SCHEMA_INVALID, "host_ports", "own_port", "host_ports of the host file lists port %u, on which this daemon serves %s", ports[i], own[k].what);
+                                error_hint(e, "Remove %u from host_ports, or give the daemon another port with %s.", ports[i], own[k].option);
+                                return -1;
+                        }
+        return 0;
+}
+
 static int
 load_files(struct launcher *l, struct error *e)
 {
@@ -120,6 +139,8 @@ load_files(struct launcher *l, struct error *e)
 
         if (l->o->load(l->o->ctx, &files, e) < 0 || memory_file("carrel-host", files.host, files.host_len, &host, e) < 0)
                 return -1;
+        if (check_own_ports(l, files.host_ports, files.host_port_count, e) < 0)
+                return -1;
         if (files.pool && memory_file("carrel-pool", files.pool, files.pool_len, &pool, e) < 0)
                 return -1;
         if (take_secrets(l, &files.secrets, e) < 0)
@@ -127,6 +148,8 @@ load_files(struct launcher *l, struct error *e)
         for (int slot = SLOT_HOST_FILE; slot <= SLOT_POOL_FILE; slot++)
                 if (l->listeners.fds[slot] >= 0)
                         (void)close(l->listeners.fds[slot]);
+        l->host_ports = files.host_ports;
+        l->host_port_count = files.host_port_count;
         l->listeners.fds[SLOT_HOST_FILE] = fd_take(&host);
         l->listeners.fds[SLOT_POOL_FILE] = fd_take(&pool);
         return 0;
@@ -579,7 +602,7 @@ get_ready(struct launcher *l, struct error *e)
         free(facts);
         if (result < 0 || check_leases(l->leases, e) < 0 || check_descriptors(e) < 0 || state_open(l->o->state, l->o->socket_mode, &l->state, e) < 0 || load_files(l, e) < 0)
                 return -1;
-        if (listen_everywhere(l, e) < 0 || watch_signals(l, e) < 0)
+        if (listen_everywhere(l, e) < 0 || check_own_ports(l, l->host_ports, l->host_port_count, e) < 0 || watch_signals(l, e) < 0)
                 return -1;
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "setting no_new_privs");

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -15,6 +16,7 @@
 struct launcher_files {
         const void *host;  size_t host_len;            /* prepare_host_pack() */
         const void *pool;  size_t pool_len;            /* a packed manifest; NULL: the standard one */
+        const uint16_t *host_ports;  size_t host_port_count;   /* that sandboxes may ask for: none may be the daemon's own */
         struct secret_sources secrets;                 /* what the fetcher asks; none: there is no fetcher */
 };
 

@@ -27,14 +27,16 @@ admit_name(const struct egress_policy *p, const struct egress_host *host, int *r
         if (host->text[0] == '\0')
                 return DENIAL_BAD_NAME;
         *ret_entry = rules_find(&p->allow_rules, host->text, 0);
-        return *ret_entry < 0 ? DENIAL_NOT_LISTED : DENIAL_NONE;
+        if (*ret_entry >= 0)
+                return DENIAL_NONE;
+        return egress_is_host(host->text) ? DENIAL_HOST_PORT : DENIAL_NOT_LISTED;
 }
 
-/* An entry for all of HTTP has two ports; one that names its port has one. */
+/* An entry for all of HTTP has two ports; one that names its port has one. What a port of the host is, its server says: there is no other name behind it. */
 bool
 admit_needs_look(const struct egress_policy *p, const struct egress_host *host, uint16_t port)
 {
-        if (port == HTTP || port == HTTPS || port == 0)
+        if ((port == HTTP || port == HTTPS || port == 0) && !egress_is_host(host->text))
                 return true;
         return rules_find(&p->allow_rules, host->text, port) < 0;
 }
@@ -42,16 +44,20 @@ admit_needs_look(const struct egress_policy *p, const struct egress_host *host, 
 enum denial
 admit_connection(const struct egress_policy *p, const struct egress_host *host, uint16_t port, int *ret_entry)
 {
+        enum denial denial;
         int any;
 
         *ret_entry = -1;
         if (host->text[0] == '\0')
                 return DENIAL_NO_NAME;
-        if (admit_name(p, host, &any) != DENIAL_NONE)
-                return DENIAL_NOT_LISTED;
+        denial = admit_name(p, host, &any);
+        if (denial != DENIAL_NONE)
+                return denial;
         if (port > 0)
                 *ret_entry = rules_find(&p->allow_rules, host->text, port);
-        return *ret_entry < 0 ? DENIAL_PORT : DENIAL_NONE;
+        if (*ret_entry >= 0)
+                return DENIAL_NONE;
+        return egress_is_host(host->text) ? DENIAL_HOST_PORT : DENIAL_PORT;
 }
 
 /* What is wrong where no name was said, and where another was. */
@@ -97,6 +103,8 @@ admit_reach(const struct egress_policy *p, const struct egress_host *host, uint1
         static const char name[] = "localhost";
         size_t len = strlen(host->text), name_len = sizeof name - 1;
 
+        if (egress_is_host(host->text))
+                return port != 0 && rules_find(&p->allow_rules, host->text, port) >= 0 ? REACH_HOST_PORT : REACH_PUBLIC;
         if (!admit_may_be_private(p, host, port))
                 return REACH_PUBLIC;
         if (len < name_len || strcmp(host->text + len - name_len, name) != 0 || (len > name_len && host->text[len - name_len - 1] != '.'))
@@ -210,6 +218,17 @@ put_destination(struct out *o, const char *host, uint16_t port)
         put(o, number, port > 0 ? strlen(number) : 0);
 }
 
+/* Where a name alone was asked for, a word that stands for its port. */
+static void
+put_port(struct out *o, uint16_t port)
+{
+        char number[8] = "PORT";
+
+        if (port > 0)
+                (void)snprintf(number, sizeof number, "%u", port);
+        put(o, number, strlen(number));
+}
+
 static void
 put_words(struct out *o, const char *words, const char *host, uint16_t port, const char *other)
 {
@@ -218,6 +237,8 @@ put_words(struct out *o, const char *words, const char *host, uint16_t port, con
                 put(o, words, (size_t)(percent - words));
                 if (percent[1] == 'O') {
                         put_foreign(o, other);
+                } else if (percent[1] == 'P') {
+                        put_port(o, port);
                 } else {
                         put_destination(o, host, port);
                 }

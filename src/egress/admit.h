@@ -55,8 +55,11 @@ enum denial admit_evidence(const struct egress_policy *p, const struct egress_ho
 /* May this name lead to private addresses, on this port, by the operator's word? Metadata services and the like stay refused (egress/address.h). */
 bool admit_may_be_private(const struct egress_policy *p, const struct egress_host *host, uint16_t port);
 
-/* Where may it lead by that word: nowhere in particular, into private networks, or, as `localhost` and the names below it, to this machine as well. */
-enum admit_reach { REACH_PUBLIC, REACH_PRIVATE, REACH_THIS_HOST };
+/*
+ * Where may it lead by that word: nowhere in particular, into private networks, or, as `localhost` and the names below it, to this machine as well. And the name of the
+ * host itself, on a port that is listed, to this machine's loopback alone: no resolver is asked for it.
+ */
+enum admit_reach { REACH_PUBLIC, REACH_PRIVATE, REACH_THIS_HOST, REACH_HOST_PORT };
 enum admit_reach admit_reach(const struct egress_policy *p, const struct egress_host *host, uint16_t port);
 
 /*

@@ -176,6 +176,38 @@ private_names_are_the_operators(void **state)
 }
 
 static void
+the_host_is_reached_on_listed_ports_alone(void **state)
+{
+        struct list l;
+        struct egress_host host = host_of("host.carrel.internal"), parent = host_of("carrel.internal");
+        char text[512];
+        int entry;
+
+        (void)state;
+        list_init(&l, "a.test");
+        assert_int_equal(admit_name(&l.policy, &host, &entry), DENIAL_HOST_PORT);
+        assert_int_equal(admit_connection(&l.policy, &host, 5432, &entry), DENIAL_HOST_PORT);
+        assert_int_equal(admit_reach(&l.policy, &host, 5432), REACH_PUBLIC);
+        l.entries[l.policy.allow_count++] = egress_host_port(5432);
+        l.entries[l.policy.allow_count++] = egress_host_port(80);
+        assert_int_equal(admit_policy_make(&l.arena, &l.policy), 0);
+        assert_int_equal(admit_name(&l.policy, &host, &entry), DENIAL_NONE);
+        assert_int_equal(admit_name(&l.policy, &parent, &entry), DENIAL_NOT_LISTED);
+        assert_int_equal(admit_connection(&l.policy, &host, 5432, &entry), DENIAL_NONE);
+        assert_int_equal(admit_connection(&l.policy, &host, 443, &entry), DENIAL_HOST_PORT);
+        assert_int_equal(admit_reach(&l.policy, &host, 5432), REACH_HOST_PORT);
+        assert_int_equal(admit_reach(&l.policy, &host, 443), REACH_PUBLIC);
+        assert_int_equal(admit_reach(&l.policy, &host, 0), REACH_PUBLIC);
+        assert_false(admit_needs_look(&l.policy, &host, 5432) || admit_needs_look(&l.policy, &host, 80));
+        assert_true(admit_needs_look(&l.policy, &host, 443));
+        (void)denial_text(DENIAL_HOST_PORT, host.text, 443, NULL, text, sizeof text);
+        assert_non_null(strstr(text, "host_ports: [443]"));
+        (void)denial_text(DENIAL_HOST_PORT, host.text, 0, NULL, text, sizeof text);
+        assert_non_null(strstr(text, "host_ports: [PORT]"));
+        arena_fini(&l.arena);
+}
+
+static void
 only_localhost_is_this_host(void **state)
 {
         static const struct { const char *host; enum admit_reach reach; } cases[] = {
@@ -364,6 +396,7 @@ main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(H02_names_are_matched_by_this_table), cmocka_unit_test(H08_ports_are_listed_too), cmocka_unit_test(H12_H13_what_is_said_has_to_agree),
                 cmocka_unit_test(names_above_listed_ones_are_there), cmocka_unit_test(private_names_are_the_operators),
+                cmocka_unit_test(the_host_is_reached_on_listed_ports_alone),
                 cmocka_unit_test(only_localhost_is_this_host), cmocka_unit_test(explanations_read_as_the_gate_does),
                 cmocka_unit_test(H21_every_list_keeps_these_laws), cmocka_unit_test(every_denial_has_words), cmocka_unit_test(sentences_say_what_was_asked),
         };

@@ -248,13 +248,19 @@ may_dial(const struct dial *d, const struct egress_address *a)
         if (layer_is_off(LAYER_ADDRESS))
                 return true;
         if (what && !egress_address_is_private(what))
-                return egress_address_is_loopback(what) && d->reach == REACH_THIS_HOST;
+                return egress_address_is_loopback(what) && d->reach >= REACH_THIS_HOST;
         if (what && d->reach == REACH_PUBLIC)
                 return false;
-        if (d->reach == REACH_THIS_HOST || (!what && egress_address_is_permitted(a, g->networks, g->network_count)))
+        if (d->reach >= REACH_THIS_HOST || (!what && egress_address_is_permitted(a, g->networks, g->network_count)))
                 return true;
         return find_nearness(a, d->port) < (d->reach == REACH_PRIVATE ? THIS_HOST : NEIGHBOUR);
 }
+
+/* What the name of the host itself stands for, in the order in which they are tried. */
+static const struct egress_address loopback[] = {
+        { { [10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1 } },
+        { { [15] = 1 } },
+};
 
 /* However many wait for one answer, here it is only kept. */
 static void
@@ -334,7 +340,10 @@ dial_start(struct dial *d, struct wall *w, const char *host, uint16_t port, enum
                 finish(d, DENIAL_FAILED);
                 return;
         }
-        resolver_ask(d->gate->resolver, &d->wait, host, &w->asked);
+        if (reach == REACH_HOST_PORT)
+                resolved(&d->wait, loopback, sizeof loopback / sizeof *loopback);
+        else
+                resolver_ask(d->gate->resolver, &d->wait, host, &w->asked);
 }
 
 void

@@ -33,7 +33,7 @@ struct dial {
         bool is_found, is_vetted;              /* the candidates: are there, and only those are left that may be dialled */
         bool is_held, is_wanted;               /* nothing is done; and something is to be */
         struct dial_attempt attempts[DIAL_ATTEMPTS_MAX];
-        enum admit_reach reach;                /* by the operator's word for this name (private_names) */
+        enum admit_reach reach;                /* by the operator's word for this name (private_names, host_ports) */
         bool is_running;
 };
 

@@ -12,9 +12,11 @@
 
 enum { POLICY_ARENA_MAX = 4 << 20 };
 
+typedef int entry_reader(struct arena *arena, const char *text, struct spec_egress *ret, struct error *e);
+
 /* Reads `count` entries from the texts at *at. */
 static struct spec_egress *
-read_entries(struct policy *p, const char **at, const char *end, uint32_t count)
+read_entries(struct policy *p, entry_reader *read, const char **at, const char *end, uint32_t count)
 {
         struct spec_egress *entries = arena_array(&p->arena, struct spec_egress, count + 1);
         struct error e;
@@ -22,7 +24,7 @@ read_entries(struct policy *p, const char **at, const char *end, uint32_t count)
         for (uint32_t i = 0; entries && i < count; i++) {
                 size_t len = strnlen(*at, (size_t)(end - *at));
 
-                if (*at + len >= end || egress_read(&p->arena, *at, &entries[i], &e) < 0)
+                if (*at + len >= end || read(&p->arena, *at, &entries[i], &e) < 0)
                         return NULL;
                 *at += len + 1;
         }
@@ -42,9 +44,9 @@ policy_new(const char *texts, size_t len, uint32_t allow, uint32_t private_names
         p->p.generation = generation;
         p->p.allow_count = allow;
         p->p.private_count = private_names;
-        p->p.allow = read_entries(p, &at, end, allow);
+        p->p.allow = read_entries(p, egress_permitted_read, &at, end, allow);
         if (p->p.allow)
-                p->p.private_names = read_entries(p, &at, end, private_names);
+                p->p.private_names = read_entries(p, egress_private_read, &at, end, private_names);
         if (p->p.allow && p->p.private_names && at == end && admit_policy_make(&p->arena, &p->p) == 0)
                 return p;
         policy_unref(p);

@@ -185,7 +185,7 @@ serve_one(struct names *n)
         answer_len = names_answer(question, (size_t)len, answer, sizeof answer, d.host, &is_refusal);
         if (is_refusal) {
                 d.at_ms = clock_boot_ms();
-                d.reason = d.host[0] != '\0' ? DENIAL_NOT_LISTED : DENIAL_BAD_NAME;
+                d.reason = strcmp(d.host, EGRESS_HOST) == 0 ? DENIAL_HOST_PORT : d.host[0] != '\0' ? DENIAL_NOT_LISTED : DENIAL_BAD_NAME;
                 d.cgroup = whose(n, &client);     /* before it is answered: then its socket is still there */
                 count(n, &d);
         }

@@ -53,22 +53,15 @@ place(struct error *e, const struct spec_egress *entry)
         return -1;
 }
 
-static const char *
-entry_path(size_t index, char ret[ENTRY_PATH])
-{
-        (void)snprintf(ret, ENTRY_PATH, "network/egress/%zu", index);
-        return ret;
-}
-
 /* Who answers names inside answers nothing else there: a listed host's port 53 would never be reached. */
 static int
 check_dns(const struct spec *spec, struct error *e)
 {
-        char path[ENTRY_PATH];
+        char path[EGRESS_PATH_ROOM];
 
         for (size_t i = 0; i < spec->egress_count; i++)
                 if (plan_wall_has(spec->egress[i].ports, spec->egress[i].port_count, PORT_DNS)) {
-                        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, entry_path(spec->egress[i].item, path), "dns_port",
+                        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, egress_path(&spec->egress[i], path), "dns_port",
                                       "port 53 of %.200s cannot be reached from a sandbox: names are answered inside", spec->egress[i].host);
                         error_hint(e, "Leave the entry out: listed names are resolved anyway.");
                         return place(e, &spec->egress[i]);
@@ -79,7 +72,7 @@ check_dns(const struct spec *spec, struct error *e)
 static int
 check_egress(const struct spec *spec, const struct host_facts *facts, struct error *e)
 {
-        char path[ENTRY_PATH];
+        char path[EGRESS_PATH_ROOM];
         uint16_t ports[PLAN_WALL_PORTS];
         size_t at;
 
@@ -98,14 +91,14 @@ check_egress(const struct spec *spec, const struct host_facts *facts, struct err
                 return place(e, &spec->egress[0]);
         }
         if (spec->wall.is_routed && plan_wall_stock(spec, &at) > WALL_STOCK_MAX) {
-                (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, entry_path(spec->egress[at].item, path), "too_many_ports",
+                (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, egress_path(&spec->egress[at], path), "too_many_ports",
                               "network.egress names more than %d ports from 1024 on, and a routed wall holds no more", WALL_STOCK_MAX);
                 error_hint(e, "Names may share a port; or leave metadata.carrel.egress.routed out.");
                 return place(e, &spec->egress[at]);
         }
         if (plan_wall_ports(spec, ports, &at) <= PLAN_WALL_PORTS)
                 return check_dns(spec, e);
-        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, entry_path(spec->egress[at].item, path), "too_many_ports",
+        (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, egress_path(&spec->egress[at], path), "too_many_ports",
                       "network.egress lists more than %d ports below 1024 (80 and 443 not counted), which is the maximum", PLAN_WALL_PORTS);
         error_hint(e, "Ports from 1024 on are not counted.");
         return place(e, &spec->egress[at]);

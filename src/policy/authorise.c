@@ -161,12 +161,20 @@ ask_destination(struct asking *a, size_t index)
 {
         const struct spec_egress *entry = &a->spec->egress[index];
         enum host_destination judged = host_destination_judge(a->rules, entry);
-        char text[EGRESS_TEXT_ROOM];
+        char text[EGRESS_TEXT_ROOM], path[EGRESS_PATH_ROOM];
 
-        if (judged == HOST_DESTINATION_PRIVATE)
+        if (judged == HOST_DESTINATION_PRIVATE && strcmp(entry->host, "localhost") == 0)
+                a->hint = arena_format(a->arena, "Inside, localhost is the sandbox itself. To reach a port of this machine, write metadata: {carrel: {egress: {host_ports: [%u]}}} in SANDBOX.md.",
+                                       entry->ports[0]);
+        else if (judged == HOST_DESTINATION_PRIVATE)
                 hint_allow(a, "name", "private_names", egress_text(entry, text));
+        if (judged == HOST_DESTINATION_HOST_PORT)
+                a->hint = a->rules->allow ? arena_format(a->arena, "To permit it, run: %s host-port %u", a->rules->allow, entry->ports[0])
+                                          : arena_format(a->arena, "To permit it, add %u to host_ports in the host file: `host_ports: [%u]`.", entry->ports[0], entry->ports[0]);
+        if (judged == HOST_DESTINATION_NOT_LISTED && egress_is_host(entry->host))
+                a->hint = arena_format(a->arena, "To permit it, add \"%s\" to egress_allowed in the host file, beside host_ports.", egress_text(entry, text));
         if (judged != HOST_DESTINATION_PERMITTED)
-                refuse(a, ERROR_EGRESS_NOT_PERMITTED, numbered(a, "network/egress", entry->item, ""), host_destination_reason(judged),
+                refuse(a, ERROR_EGRESS_NOT_PERMITTED, egress_path(entry, path), host_destination_reason(judged),
                        (struct spec_place){ entry->line, entry->column }, "%s %s", egress_text(entry, text), host_destination_words(judged));
 }
 

@@ -9,6 +9,7 @@
 enum host_destination {
         HOST_DESTINATION_PERMITTED,
         HOST_DESTINATION_NOT_LISTED,   /* the host has a list (egress_allowed), and nothing on it covers this */
+        HOST_DESTINATION_HOST_PORT,    /* a port of the host's loopback that the host did not list */
         HOST_DESTINATION_PRIVATE,      /* a name under localhost, local, internal, ... that the host did not name */
 };
 

@@ -21,6 +21,9 @@ static const struct field directory_item = { .kind = FIELD_TEXT, .min = 1, .offs
                                              .help = "An absolute directory of the host, without \"..\", \".\" or \"//\"." };
 static const struct field destination_item = { .kind = FIELD_TEXT, .min = 1, .offset = FIELD_NOWHERE,
                                                .help = "As in network.egress: db.internal:5432; without a port 80 and 443." };
+static const struct field name_item = { .kind = FIELD_TEXT, .min = 1, .offset = FIELD_NOWHERE,
+                                        .help = "db.internal:5432, *.corp.internal; without a port any port." };
+static const struct field port_item = { .kind = FIELD_UINT, .min = 1, .max = UINT16_MAX, .fallback = SPEC_UNSET, .offset = FIELD_NOWHERE };
 static const struct field network_item = { .kind = FIELD_TEXT, .min = 1, .offset = FIELD_NOWHERE, .help = "10.0.0.0/8 or fd00::/8." };
 static const struct field resolver_item = { .kind = FIELD_TEXT, .min = 1, .offset = FIELD_NOWHERE, .help = "192.0.2.1:53 or [2001:db8::1]:53." };
 static const struct field entry_item = { .kind = FIELD_MAP, .offset = FIELD_NOWHERE };
@@ -38,6 +41,8 @@ static const struct field_set workspace_set = { FIELD_SET(workspace_rows), .code
 #define SHAPE_WORDS        .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &word_item
 #define SHAPE_DIRECTORIES  .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &directory_item
 #define SHAPE_DESTINATIONS .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &destination_item
+#define SHAPE_NAMES        .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &name_item
+#define SHAPE_PORTS        .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &port_item
 #define SHAPE_NETWORKS     .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &network_item
 #define SHAPE_RESOLVERS    .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &resolver_item
 #define SHAPE_ENTRIES      .kind = FIELD_LIST, .item = &entry_item

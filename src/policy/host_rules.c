@@ -74,8 +74,8 @@ read_roots(struct reading *r, const struct node *n, const char *path, struct spe
 }
 
 static int
-read_destinations(struct reading *r, const struct node *n, const char *path, const struct spec_egress **ret,
-                  size_t *ret_count)
+read_destinations(struct reading *r, const struct node *n, const char *path,
+                  int (*read)(struct arena *arena, const char *text, struct spec_egress *ret, struct error *e), const struct spec_egress **ret, size_t *ret_count)
 {
         struct spec_names words;
         struct spec_egress *entries;
@@ -86,7 +86,7 @@ read_destinations(struct reading *r, const struct node *n, const char *path, con
         if (!entries)
                 return out_of_memory(r->e);
         for (size_t i = 0; i < words.count; i++)
-                if (egress_read(r->arena, words.items[i], &entries[i], r->e) < 0)
+                if (read(r->arena, words.items[i], &entries[i], r->e) < 0)
                         return error_wrap(r->e, "%s/%zu", path, i);
         *ret = entries;
         *ret_count = words.count;
@@ -144,13 +144,34 @@ static int
 read_egress_allowed(struct reading *r, const struct node *n)
 {
         r->rules->has_egress_list = true;
-        return read_destinations(r, n, "egress_allowed", &r->rules->egress_allowed, &r->rules->egress_allowed_count);
+        return read_destinations(r, n, "egress_allowed", egress_permitted_read, &r->rules->egress_allowed, &r->rules->egress_allowed_count);
 }
 
 static int
 read_private_names(struct reading *r, const struct node *n)
 {
-        return read_destinations(r, n, "private_names", &r->rules->private_names, &r->rules->private_name_count);
+        return read_destinations(r, n, "private_names", egress_private_read, &r->rules->private_names, &r->rules->private_name_count);
+}
+
+static int
+read_host_ports(struct reading *r, const struct node *n)
+{
+        struct spec_egress *ports;
+        size_t count = 0;
+
+        if (n->kind != NODE_LIST || n->len > NAMES_MAX)
+                return wrong(r, n, "host_ports", "type", "this is a list of ports");
+        ports = arena_array(r->arena, struct spec_egress, n->len + 1);
+        if (!ports)
+                return out_of_memory(r->e);
+        node_each(item, n) {
+                if (item->kind != NODE_INT || item->integer < 1 || item->integer > UINT16_MAX)
+                        return wrong(r, item, "host_ports", "range", "each entry is a port, 1 to 65535");
+                ports[count++] = egress_host_port((uint16_t)item->integer);
+        }
+        r->rules->host_ports = ports;
+        r->rules->host_port_count = count;
+        return 0;
 }
 
 /* "192.0.2.1:53" or "[2001:db8::1]:53": an address, since a name would have to be looked up first. */

@@ -36,6 +36,7 @@ struct host_rules {
         bool has_egress_list;
         const struct spec_egress *egress_allowed;  size_t egress_allowed_count;
         const struct spec_egress *private_names;  size_t private_name_count;
+        const struct spec_egress *host_ports;  size_t host_port_count;   /* of this machine's loopback: egress_host_port() */
         struct spec_names resolvers, networks;          /* "address:port"; "network/bits", denied with "!" before it; each was read once and is good */
         struct spec_egress_caps egress_caps;            /* SPEC_UNSET: none */
         struct host_limits limits;

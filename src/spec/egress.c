@@ -13,6 +13,7 @@
 
 enum { LABEL_MAX = 63, PORT_MAX = 65535 };
 
+static const char RESERVED[] = "carrel.internal";
 static const char *const private_names[] = { "localhost", "local", "internal", "localdomain", "home.arpa" };
 
 static bool
@@ -165,6 +166,19 @@ foreign(const char *text)
         return colons >= 2 ? PORT : FINE;
 }
 
+static bool is_below(const char *host, const char *parent);
+
+static int
+refuse_reserved(const char *host, unsigned port, struct error *e)
+{
+        (void)fail_at(e, ERROR_EGRESS_INVALID, NULL, "reserved", "names of %s cannot be listed", RESERVED);
+        if (strcmp(host, EGRESS_HOST) == 0)
+                error_hint(e, "To reach a port of this machine, write metadata: {carrel: {egress: {host_ports: [%u]}}} in SANDBOX.md.", port);
+        else
+                error_hint(e, "Leave it out: only " EGRESS_HOST " exists, by metadata.carrel.egress.host_ports.");
+        return -1;
+}
+
 static int
 refuse(enum refusal why, struct error *e)
 {
@@ -202,11 +216,55 @@ egress_read(struct arena *arena, const char *text, struct spec_egress *ret, stru
                 entry.ports[1] = 0;
                 entry.port_count = 1;
         }
+        if (strcmp(host, RESERVED) == 0 || is_below(host, RESERVED))
+                return refuse_reserved(host, entry.ports[0], e);
         entry.host = arena_text(arena, host);
         if (!entry.host)
                 return fail(e, ERROR_NO_MEMORY, "no memory for an egress entry");
         *ret = entry;
         return 0;
+}
+
+int
+egress_private_read(struct arena *arena, const char *text, struct spec_egress *ret, struct error *e)
+{
+        if (egress_read(arena, text, ret, e) < 0)
+                return -1;
+        if (!strchr(text, ':'))
+                ret->port_count = 0;
+        return 0;
+}
+
+struct spec_egress
+egress_host_port(uint16_t port)
+{
+        return (struct spec_egress){ .host = EGRESS_HOST, .ports = { port }, .port_count = 1 };
+}
+
+bool
+egress_is_host(const char *host)
+{
+        return strcmp(host, EGRESS_HOST) == 0;
+}
+
+int
+egress_permitted_read(struct arena *arena, const char *text, struct spec_egress *ret, struct error *e)
+{
+        static const char prefix[] = EGRESS_HOST ":";
+        size_t len = sizeof prefix - 1;
+        uint16_t port;
+
+        if (strncmp(text, prefix, len) != 0 || port_read(text + len, &port) < 0 || port == 0)
+                return egress_read(arena, text, ret, e);
+        *ret = egress_host_port(port);
+        return 0;
+}
+
+const char *
+egress_path(const struct spec_egress *entry, char *ret)
+{
+        (void)snprintf(ret, EGRESS_PATH_ROOM, "%s/%zu", egress_is_host(entry->host) ? "metadata/carrel/egress/host_ports" : "network/egress", entry->item);
+        return ret;
 }
 
 /* Is `host` a name with one or more labels below `parent`? */
@@ -224,7 +282,7 @@ egress_has_port(const struct spec_egress *entry, uint16_t port)
         for (size_t i = 0; i < entry->port_count; i++)
                 if (entry->ports[i] == port)
                         return true;
-        return port == 0;
+        return port == 0 || entry->port_count == 0;
 }
 
 bool

@@ -6,6 +6,8 @@
  * Lower-cased, one trailing dot dropped, labels [a-z0-9_-]{1,63} that neither start nor end with "-", at most
  * 253 characters, ASCII only. No port means 80 and 443. "*.x" stands for one or more labels below x,
  * never x itself. Refused: "*", "*.tld", an inner "*", URLs, paths, CIDR, IP literals in any spelling.
+ * Also refused: carrel.internal and every name below it. Of these host.carrel.internal is the machine itself, of which
+ * metadata.carrel.egress.host_ports names the ports; a list cannot.
  * Source: AIP-36 "network", design principle 6; cases A36-098 to 118.
  */
 #ifndef CARREL_SPEC_EGRESS_H
@@ -22,14 +24,31 @@ struct spec_egress {
         const char *host;             /* canonical; without the "*." */
         bool is_wildcard;
         uint16_t ports[2];
-        size_t port_count;            /* 1 or 2 */
+        size_t port_count;            /* 1 or 2; 0: any port (egress_private_read() alone gives that) */
         unsigned line, column;
         size_t item;                  /* index of the entry that named it: a preset names several */
 };
 
 /* Reads one entry. Errors: ERROR_EGRESS_INVALID with reason wildcard, url_or_cidr, ip_literal, hostname, port,
- * charset or whitespace; the path in the error is left for the caller. */
+ * charset, whitespace or reserved; the path in the error is left for the caller. */
 int egress_read(struct arena *arena, const char *text, struct spec_egress *ret, struct error *e);
+
+/* The same for a name that may be private by the operator's word: without a port it is any port. */
+int egress_private_read(struct arena *arena, const char *text, struct spec_egress *ret, struct error *e);
+
+/* What a gate or an operator permits: the same as egress_read(), and "host.carrel.internal:PORT". */
+int egress_permitted_read(struct arena *arena, const char *text, struct spec_egress *ret, struct error *e);
+
+/* The entry for a port of the host's own loopback, 1 to 65535. Its host is static. */
+#define EGRESS_HOST "host.carrel.internal"
+struct spec_egress egress_host_port(uint16_t port);
+
+/* Is it the canonical name of the host itself? */
+bool egress_is_host(const char *host);
+
+/* Where a manifest names the entry: "network/egress/3", "metadata/carrel/egress/host_ports/0". `ret` has EGRESS_PATH_ROOM bytes; gives it. */
+enum { EGRESS_PATH_ROOM = 64 };
+const char *egress_path(const struct spec_egress *entry, char *ret);
 
 /* Writes it as network.egress would: ["*."] host [":" port]. `ret` has EGRESS_TEXT_ROOM bytes; gives it. */
 enum { EGRESS_TEXT_ROOM = 264 };

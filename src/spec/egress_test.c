@@ -165,6 +165,53 @@ covers_never_widens(void **state)
 }
 
 static void
+a_private_name_without_a_port_is_any_port(void **state)
+{
+        struct spec_egress any = { 0 }, one = { 0 }, web = { 0 }, again = { 0 };
+        char text[EGRESS_TEXT_ROOM];
+        struct arena arena;
+        struct error e;
+
+        (void)state;
+        arena_init(&arena, 1 << 20);
+        assert_int_equal(egress_private_read(&arena, "db.internal", &any, &e), 0);
+        assert_int_equal(egress_private_read(&arena, "db.internal:5432", &one, &e), 0);
+        assert_int_equal(egress_read(&arena, "db.internal", &web, &e), 0);
+        assert_true(egress_covers(&any, &one) && egress_covers(&any, &web) && egress_has_port(&any, 1));
+        assert_false(egress_covers(&one, &web) || egress_has_port(&one, 5433));
+        assert_int_equal(egress_private_read(&arena, egress_text(&any, text), &again, &e), 0);
+        assert_int_equal(again.port_count, 0);
+        arena_fini(&arena);
+}
+
+static void
+the_host_itself_is_no_entry(void **state)
+{
+        static const char *const refused[] = { "host.carrel.internal:5432", "host.carrel.internal", "HOST.Carrel.internal.:80", "*.carrel.internal", "carrel.internal", "a.host.carrel.internal:1" };
+        static const char *const not_permitted[] = { "host.carrel.internal", "host.carrel.internal:0", "host.carrel.internal:65536", "host.carrel.internal:5432x", "x.host.carrel.internal:1" };
+        struct spec_egress entry = { 0 };
+        char text[EGRESS_TEXT_ROOM];
+        struct arena arena;
+        struct error e;
+
+        (void)state;
+        arena_init(&arena, 1 << 20);
+        for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+                if (egress_read(&arena, refused[i], &entry, &e) == 0 || egress_private_read(&arena, refused[i], &entry, &e) == 0)
+                        fail_msg("%s is an entry", refused[i]);
+                assert_string_equal(e.reason, "reserved");
+        }
+        for (size_t i = 0; i < sizeof not_permitted / sizeof *not_permitted; i++)
+                if (egress_permitted_read(&arena, not_permitted[i], &entry, &e) == 0)
+                        fail_msg("%s is permitted", not_permitted[i]);
+        assert_int_equal(egress_permitted_read(&arena, "host.carrel.internal:5432", &entry, &e), 0);
+        assert_true(egress_is_host(entry.host) && entry.port_count == 1 && entry.ports[0] == 5432);
+        assert_string_equal(egress_text(&entry, text), "host.carrel.internal:5432");
+        assert_int_equal(egress_read(&arena, "ghost.carrel.internals:5432", &entry, &e), 0);
+        arena_fini(&arena);
+}
+
+static void
 private_names_are_known(void **state)
 {
         static const char *const private[] = { "localhost", "LOCALHOST.", "a.localhost", "x.local", "metadata.google.internal",
@@ -186,6 +233,8 @@ main(void)
                 cmocka_unit_test(bad_entries_have_a_reason),
                 cmocka_unit_test(only_what_is_listed_is_allowed),
                 cmocka_unit_test(covers_never_widens),
+                cmocka_unit_test(a_private_name_without_a_port_is_any_port),
+                cmocka_unit_test(the_host_itself_is_no_entry),
                 cmocka_unit_test(private_names_are_known),
         };
 

@@ -8,7 +8,7 @@
 #include "spec/preset.h"
 #include "spec/section.h"
 
-enum { EGRESS_MAX = 1024, CONNECTIONS_MAX = 10240, NAMES_MAX = 4096 /* the gate has no more */ };
+enum { EGRESS_MAX = 1024, HOST_PORTS_MAX = 64, PORT_MAX = 65535, CONNECTIONS_MAX = 10240, NAMES_MAX = 4096 /* the gate has no more */ };
 
 static const struct field entry_row = {
         .kind = FIELD_TEXT, .offset = FIELD_NOWHERE,
@@ -86,7 +86,10 @@ const struct field_set network_set = { FIELD_SET(network_rows), .code = ERROR_SC
 
 /* -- metadata.carrel.egress ------------------------------------------------------------------------------ */
 
-struct way_out { struct spec_egress_caps caps; bool is_routed; };      /* the caps first: the host file has their rows alone */
+struct way_out { struct spec_egress_caps caps; bool is_routed; const struct node *host_ports; };      /* the caps first: the host file has their rows alone */
+
+static const struct field port_row = { .kind = FIELD_UINT, .offset = 0, .min = 1, .max = PORT_MAX, .help = "1 to 65535." };
+static const struct field_set port_set = { &port_row, 1, .code = ERROR_SCHEMA_INVALID };
 
 enum { CAPS = 5 };
 
@@ -103,12 +106,42 @@ static const struct field way_rows[] = {
           .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET, .help = "Bytes per second, each way, all connections together." },
         { .name = "routed", .kind = FIELD_BOOL, .offset = offsetof(struct way_out, is_routed),
           .help = "true: every port inside is the sandbox's own, from 1 on and whatever is listed; needs veth devices." },
+        { .name = "host_ports", .kind = FIELD_LIST, .max = HOST_PORTS_MAX, .item = &port_row, .offset = offsetof(struct way_out, host_ports),
+          .help = "Ports of this machine's loopback, reached as " EGRESS_HOST ":PORT; host_ports of the host file must list them." },
 };
 
 const struct field_set egress_caps_set = { .rows = way_rows, .count = CAPS, .code = ERROR_SCHEMA_INVALID };
 const struct field_set carrel_egress_set = { FIELD_SET(way_rows), .code = ERROR_SCHEMA_INVALID };
 
-_Static_assert(sizeof way_rows / sizeof *way_rows == CAPS + 1, "the caps come first");
+_Static_assert(sizeof way_rows / sizeof *way_rows == CAPS + 2, "the caps come first");
+
+/* They join the list: from here on they are destinations as any, with a name that no list can hold. */
+static void
+host_ports_read(struct judge *j, const struct node *list, const struct trail *at, struct spec *spec)
+{
+        struct spec_egress *all = arena_array(j->arena, struct spec_egress, spec->egress_count + list->len + 1);
+        size_t count = 0, index = 0;
+
+        if (!all)
+                return;
+        for (; count < spec->egress_count; count++)
+                all[count] = spec->egress[count];
+        node_each(item, list) {
+                struct trail here = { at, NULL, index++ };
+                uint64_t port = 0;
+
+                if (!field_item_read(j, &port_set, item, &here, &port))
+                        continue;
+                all[count] = egress_host_port((uint16_t)port);
+                all[count].line = item->line;
+                all[count].column = item->column;
+                all[count++].item = here.index;
+        }
+        if (count > EGRESS_MAX)
+                judge_error(j, list, at, ERROR_SCHEMA_INVALID, "range", NULL, "with the entries of network.egress these are more than %d destinations", EGRESS_MAX);
+        spec->egress = all;
+        spec->egress_count = count;
+}
 
 void
 carrel_egress_read(struct judge *j, const struct node *map, const struct trail *at, void *base)
@@ -117,6 +150,8 @@ carrel_egress_read(struct judge *j, const struct node *map, const struct trail *
         struct way_out way = { .caps = spec->egress_caps };
 
         (void)fields_read(j, &carrel_egress_set, map, at, &way);
+        if (way.host_ports)
+                host_ports_read(j, way.host_ports, &(struct trail){ at, "host_ports", 0 }, spec);
         spec->egress_caps = way.caps;
         spec->wall = (struct spec_wall){ .is_given = true, .is_routed = way.is_routed };
 }

@@ -72,7 +72,8 @@ network_write(struct json_writer *w, const struct spec *spec)
         json_key(w, "egress");
         json_open_list(w);
         for (size_t i = 0; i < spec->egress_count; i++)
-                egress_write(w, &spec->egress[i]);
+                if (!egress_is_host(spec->egress[i].host))      /* those are metadata's */
+                        egress_write(w, &spec->egress[i]);
         json_close_list(w);
         json_close_map(w);
 }

@@ -110,7 +110,7 @@ struct spec {
         const char *shell;            /* local.shell; default /bin/sh */
         struct spec_limits limits;
         struct spec_env env;
-        const struct spec_egress *egress;  size_t egress_count;
+        const struct spec_egress *egress;  size_t egress_count;         /* of network.egress, then metadata.carrel.egress.host_ports */
         struct spec_egress_caps egress_caps;
         struct spec_wall wall;
         const struct spec_mount *mounts;  size_t mount_count;
