@@ -96,7 +96,7 @@ write_parameters(struct json_writer *w, const struct operation *o)
         if (o->code == OP_WATCH)
                 write_header(w, "Last-Event-ID", api_field(FIELD_LAST_EVENT)->help, 64);
         if (o->code == OP_EXEC_ATTACH)         /* 204 is no row of its answers: every typed client would have to expect it, with and without the header */
-                write_header(w, "Last-Event-ID", "Of a text/event-stream: go on behind the event with this id. It replaces stdout_offset and stderr_offset. Behind `end` the answer is 204.", 64);
+                write_header(w, "Last-Event-ID", "For text/event-stream: continue after the event with this id. It replaces stdout_offset and stderr_offset. After `end` the answer is 204.", 64);
         json_close_list(w);
 }
 

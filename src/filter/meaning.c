@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { PROBES_MAX = 64 };
+enum { PROBES_MAX = 96 };
 
 static bool
 test_fits(const struct test *t, const struct seccomp_data *call)

@@ -11,7 +11,7 @@
 /* What a call is answered: ALLOW, an errno (1..4095), or the end of the whole process. */
 enum { ALLOW = 0, VERDICT_KILL = 4096 };
 
-enum { TESTS_MAX = 3, VALUES_MAX = 4, RULES_MAX = 8 };
+enum { TESTS_MAX = 3, VALUES_MAX = 4, RULES_MAX = 12 };
 
 enum world { ALWAYS, UNIX_ON, UNIX_OFF };
 

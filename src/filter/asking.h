@@ -1,0 +1,99 @@
+/*
+ * filter/asking.h - for the tests of the filters: a filter installed in a child, and a call made there.
+ *
+ * Every case runs in a child of its own. Arguments are chosen so that a call let through would answer something else than the filter does,
+ * also when the test runs as root, and would still change nothing.
+ */
+#ifndef CARREL_FILTER_ASKING_H
+#define CARREL_FILTER_ASKING_H
+
+#include "filter/filter.h"
+#include "base/unit.h"
+
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define HIGH (1ull << 32)
+#define HIGHS (0xffffffffull << 32)
+#define NOWHERE ((uintptr_t)"/nonexistent/x")
+#define BAD (-1ull)
+
+/* base/unit.h gives fail() back to base, and fail_msg() with it. */
+#define REFUSE(...) do { print_error(__VA_ARGS__); print_error("\n"); assert_true(false); } while (0)
+
+/* Left behind when an answer may come from the kernel as well: 0 or any error but the filter's two. */
+enum { LET_THROUGH = -1 };
+
+enum { FAILED_TO_INSTALL = 200, DIED = 1 << 16 };
+
+static inline int
+install(const struct filter_program *f)
+{
+        struct sock_fprog program = { .len = f->count, .filter = (struct sock_filter *)(uintptr_t)f->steps };
+
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                return -1;
+        return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+/* What a body run under the filter in a child returned (0..255), or DIED + signal. */
+static inline int
+under(const struct filter_program *f, int (*body)(void *), void *data)
+{
+        int status;
+        pid_t pid = fork();
+
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                alarm(60);
+                _exit(install(f) < 0 ? FAILED_TO_INSTALL : body(data));
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        return WIFSIGNALED(status) ? DIED + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+struct ask {
+        const char *name;
+        long number;
+        uint64_t args[6];
+        int expected;           /* errno, 0, or LET_THROUGH */
+};
+
+static inline int
+ask(void *data)
+{
+        const struct ask *a = data;
+        long result = syscall(a->number, a->args[0], a->args[1], a->args[2], a->args[3], a->args[4], a->args[5]);
+
+        return result < 0 ? errno : 0;
+}
+
+static inline void
+asks_all(const struct filter_program *f, const struct ask *asks, size_t count)
+{
+        for (size_t i = 0; i < count; i++) {
+                struct ask a = asks[i];
+                int got = under(f, ask, &a);
+                bool is_right = a.expected == LET_THROUGH ? got != EPERM && got != ENOSYS && got < FAILED_TO_INSTALL
+                                                          : got == a.expected;
+
+                if (!is_right)
+                        REFUSE("%s(%#llx, %#llx, %#llx, %#llx): answered %d (%s), not %d", a.name,
+                                 (unsigned long long)a.args[0], (unsigned long long)a.args[1],
+                                 (unsigned long long)a.args[2], (unsigned long long)a.args[3], got,
+                                 got < DIED ? strerror(got) : "died", a.expected);
+        }
+}
+
+#define ASK(call, expected, ...) { #call, SYS_##call, { __VA_ARGS__ }, expected }
+#define ASK_NUMBER(number, name, expected, ...) { name, number, { __VA_ARGS__ }, expected }
+#define ASKS(f, asks) asks_all(f, asks, sizeof(asks) / sizeof((asks)[0]))
+
+#endif
