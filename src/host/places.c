@@ -65,6 +65,7 @@ static const struct place_row etc[] = {
         { "/etc/mime.types", "Python's mimetypes and web servers: types of files" },
         { "/etc/manpath.config", "man does not begin without" },
         { "/etc/groff", "Debian: groff's site directory is a link to it; man warns without" },
+        { "/etc/chromium.d/default-flags", "Debian: chromium does not start without; never apikeys beside it" },
         { "/etc/maven/m2.conf", "Debian: mvn does not start without; never settings.xml, which may hold passwords of repositories" },
         { "/etc/maven/logging", "Debian: the same as above" },
         { "/etc/php/8.2/cli", "Debian 12: which extensions PHP loads; never those of fpm, whose pools may hold secrets" },

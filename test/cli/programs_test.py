@@ -55,6 +55,9 @@ WORKS = {
     "nano": ("nano --version", "nano"),
     "less": ("echo seven > f; less f", "^seven$"),
     "man": ("mkdir -p man1; printf '.TH SEVEN 1\\n.SH NAME\\nseven \\\\- a number\\n' > man1/seven.1; man ./man1/seven.1 2>&1 | cat", "a number"),
+    "chromium": ("printf '<title>x</title><canvas id=c></canvas><script>document.title = \"title \" + (3 + 4); c.getContext(\"2d\").fillRect(0, 0, 9, 9)</script>' > p.html;"
+                 " C='chromium --headless --no-sandbox'; U=file://$PWD/p.html; $C --screenshot=a.png $U >/dev/null && $C --print-to-pdf=a.pdf $U >/dev/null &&"
+                 " head -c 4 a.png | tail -c 3 && head -c 5 a.pdf && $C --dump-dom $U", "PNG%PDF-(.|\n)*<title>title 7</title>"),
     "tmux": ("tmux -S $PWD/s new -d -s seven 'sleep 100' && tmux -S $PWD/s ls; tmux -S $PWD/s kill-server", "^seven:"),
     "gdb": (C_FILE + "gcc -g -O0 -o a a.c && gdb -batch -ex 'break printf' -ex run -ex up -ex 'print seven' ./a 2>&1", "\\$1 = 7"),
     "strace": ("strace -e trace=execve true 2>&1", "execve\\(.*= 0"),
