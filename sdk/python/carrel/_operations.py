@@ -233,13 +233,13 @@ OPERATIONS: Dict[str, Operation] = {
 @dataclass(frozen=True)
 class PortUrl(Answer):
     url: str
-    """Where a port is reached from outside."""
+    """URL of a port, for programs."""
     browser_url: Optional[str] = None
-    """The same port, with an origin of its own: for browsers, which resolve names below localhost by themselves."""
+    """URL of a port, with its own origin, for browsers (they resolve names below localhost)."""
     port: Optional[int] = None
     """TCP port inside, 1 to 65535."""
     token: Optional[str] = None
-    """A credential. Shown once."""
+    """A credential; only in this response."""
 
 
 @dataclass(frozen=True)
@@ -247,11 +247,11 @@ class DaemonInfo(Answer):
     version: str
     """Version of Carrel."""
     runtimes: List[str] = field(default_factory=list)
-    """Templates of this host, once for each."""
+    """Templates of this host."""
     sandboxes: Optional[int] = None
-    """How many there are."""
+    """Number of sandboxes."""
     pool: Optional[int] = None
-    """Boxes that stand ready."""
+    """Number of ready sandboxes in the pool."""
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ class ManifestWarning(Answer):
     message: str
     """One sentence."""
     at: Optional[str] = None
-    """Place in the caller's own input, slash-separated."""
+    """Place in the caller's input, separated by slashes."""
     line: Optional[int] = None
     """Line in the manifest."""
     column: Optional[int] = None
@@ -271,23 +271,23 @@ class ManifestWarning(Answer):
 @dataclass(frozen=True)
 class Denial(Answer):
     reason: str
-    """A word that narrows the code."""
+    """A more specific reason within the code."""
     host: str
-    """The name that was asked for."""
+    """The requested name."""
     count: int
-    """How often, one after another."""
+    """Number of occurrences in a row."""
     message: str
     """One sentence."""
     exec: Optional[int] = None
     """Number of the exec within its sandbox."""
     at_ms: Optional[int] = None
-    """When, milliseconds since 1970."""
+    """Time, in milliseconds since 1970."""
     port: Optional[int] = None
     """TCP port inside, 1 to 65535."""
     address: Optional[str] = None
-    """The address that was connected to, inside."""
+    """The address of the connection, inside the sandbox."""
     said: Optional[str] = None
-    """The name that contradicts it: of TLS, or of a request."""
+    """The contradicting name, from TLS or from a request."""
 
 
 @dataclass(frozen=True)
@@ -295,7 +295,7 @@ class Event(Answer):
     event: str
     """Name of an event: workspace-close, turn-end, exec-ended, ..."""
     at_ms: Optional[int] = None
-    """When, milliseconds since 1970."""
+    """Time, in milliseconds since 1970."""
     id: Optional[str] = None
     """Identifier of a sandbox, or its name: [a-z0-9][a-z0-9_.-]{0,63}."""
     exec: Optional[int] = None
@@ -303,7 +303,7 @@ class Event(Answer):
     status: Optional[str] = None
     """pending, running, paused, stopping, stopped or failed."""
     cause: Optional[str] = None
-    """Why it is stopped or failed: stopped, deadline, oom, policy, lost, event, deleted, damaged, replaced (it had failed, and another of its name was created)."""
+    """Why it was stopped or failed: stopped, deadline, oom, policy, lost, event, deleted, damaged, replaced (it had failed, and a new sandbox took its name)."""
     outcome: Optional[str] = None
     """exited, signaled, timed_out, oom_killed, cpu_limit, killed, policy_killed or lost."""
     exit_code: Optional[int] = None
@@ -313,33 +313,33 @@ class Event(Answer):
     stderr: Optional[str] = None
     """Standard error."""
     slug: Optional[str] = None
-    """Which secret, as its SECRETS.md calls it; never its value."""
+    """Name of the secret in its SECRETS.md; never its value."""
     actor: Optional[str] = None
-    """For whom a secret was revealed or denied."""
+    """The user for whom a secret was revealed or denied."""
     purpose: Optional[str] = None
-    """The variable that a secret was wanted for; or the place of a manifest that was refused."""
+    """The variable for the secret, or the place in a manifest that was refused."""
     granted_by: Optional[str] = None
     """The grant that gave access, as role:ops; or owner."""
     host_path: Optional[str] = None
-    """A name on the host that programs there act on, and that a command made or changed."""
+    """A name that programs of the host act on, and that a command created or changed."""
     kept_at: Optional[str] = None
-    """Where that name is now: the sandbox's keeping, on the daemon's host."""
+    """Where that name is now, on the daemon's host."""
     reason: Optional[str] = None
-    """A word that narrows the code."""
+    """A more specific reason within the code."""
     host: Optional[str] = None
-    """The name that was asked for."""
+    """The requested name."""
     port: Optional[int] = None
     """TCP port inside, 1 to 65535."""
     address: Optional[str] = None
-    """The address that was connected to, inside."""
+    """The address of the connection, inside the sandbox."""
     said: Optional[str] = None
-    """The name that contradicts it: of TLS, or of a request."""
+    """The contradicting name, from TLS or from a request."""
     count: Optional[int] = None
-    """How often, one after another."""
+    """Number of occurrences in a row."""
     message: Optional[str] = None
     """One sentence."""
     event_id: Optional[str] = None
-    """Its place among the caller's events; Last-Event-ID takes it."""
+    """Position of the event in the caller's events; use it as Last-Event-ID."""
 
 
 @dataclass(frozen=True)
@@ -347,29 +347,29 @@ class Token(Answer):
     id: str
     """Identifier of a sandbox, or its name: [a-z0-9][a-z0-9_.-]{0,63}."""
     token: Optional[str] = None
-    """A credential. Shown once."""
+    """A credential; only in this response."""
     owner: Optional[str] = None
-    """Whose it is."""
+    """Owner of the sandbox."""
     scope: Optional[str] = None
     """all, or read: get and list only."""
     created_at_ms: Optional[int] = None
-    """When it was created, milliseconds since 1970."""
+    """Time of creation, in milliseconds since 1970."""
 
 
 @dataclass(frozen=True)
 class FileEntry(Answer):
     path: str
-    """Path inside; a relative one begins at the working directory."""
+    """Path inside the sandbox; a relative path starts at the working directory."""
     kind: str
     """file, directory, link, fifo, socket or device."""
     size: Optional[int] = None
     """Bytes."""
     mode: Optional[int] = None
-    """Permission bits; set-id and sticky bits are taken away."""
+    """Permission bits; set-id and sticky bits are removed."""
     modified_at_ms: Optional[int] = None
-    """Last change, milliseconds since 1970."""
+    """Time of the last change, in milliseconds since 1970."""
     target: Optional[str] = None
-    """The other path: where it goes, or where a link leads."""
+    """Second path: the destination of a move, or the target of a link."""
 
 
 @dataclass(frozen=True)
@@ -379,7 +379,7 @@ class ExecInfo(Answer):
     state: str
     """starting, running, ended or failed."""
     command: Optional[str] = None
-    """A command line for the sandbox's shell, in place of argv; in an answer the beginning of what runs."""
+    """A command line for the sandbox's shell, instead of argv. In a response: the beginning of the running command line."""
     pid: Optional[int] = None
     """Process id inside."""
     task: Optional[str] = None
@@ -387,13 +387,13 @@ class ExecInfo(Answer):
     key: Optional[str] = None
     """Idempotency key, 1 to 63 characters: the same call with the same key has one effect; another call with it is refused."""
     background: Optional[bool] = None
-    """Answer at once; the exec outlives its caller."""
+    """Return at once; the exec keeps running when its caller disconnects."""
     started_at_ms: Optional[int] = None
-    """When it was started, milliseconds since 1970."""
+    """Start time, in milliseconds since 1970."""
     timeout_ms: Optional[int] = None
-    """Of a sandbox: milliseconds until it is stopped (in an answer: what is left). Of an exec: milliseconds until all its processes are killed; above what the manifest or the host file sets it is refused."""
+    """Of a sandbox: milliseconds until it is stopped (in a response: the remaining time). Of an exec: milliseconds until all its processes are killed; a value above that of the manifest or the host file is refused."""
     timeout_by: Optional[str] = None
-    """Who set the limit on the time of an exec: call, manifest (limits.timeout_ms) or host (limits_max.timeout_ms of the host file)."""
+    """Source of the time limit of an exec: call, manifest (limits.timeout_ms) or host (limits_max.timeout_ms of the host file)."""
     outcome: Optional[str] = None
     """exited, signaled, timed_out, oom_killed, cpu_limit, killed, policy_killed or lost."""
     exit_code: Optional[int] = None
@@ -401,27 +401,27 @@ class ExecInfo(Answer):
     signal: Optional[int] = None
     """Number of a signal."""
     duration_ms: Optional[int] = None
-    """Milliseconds: added to the timeout; or how long an exec took."""
+    """Milliseconds: to add to the timeout, or the run time of an exec."""
     cpu_ms: Optional[int] = None
-    """CPU time used; in a call, the most it may use."""
+    """CPU time used, in milliseconds. In a call: the maximum."""
     memory_peak_kb: Optional[int] = None
-    """Largest resident size of a process."""
+    """Largest resident size of a process, in KiB."""
     limits_reached: List[str] = field(default_factory=list)
-    """Limits that the command met and that did not end it, where there were any: disk_mb (the private disk was full at its end), pids (a process or thread was not started; known where a control group counts)."""
+    """Limits that the command reached without being ended, if any: disk_mb (the private disk was full at its end), pids (a process or thread could not be started; known if a control group counts)."""
     stdout_bytes: Optional[int] = None
     """Bytes written to standard output so far, kept or not."""
     stderr_bytes: Optional[int] = None
     """Bytes written to standard error so far, kept or not."""
     dropped_bytes: Optional[int] = None
-    """Bytes of output that are missing here, from the offset asked for (0) on: older than stdout_offset and stderr_offset, or past limits.output_bytes."""
+    """Bytes of output that are missing in this response, counted from the requested offset (0): older than stdout_offset and stderr_offset, or above limits.output_bytes."""
     stdout_offset: Optional[int] = None
-    """Give standard output from this byte on; in an answer, the oldest byte that is kept."""
+    """Return standard output from this byte on. In a response: the oldest byte that is kept."""
     stderr_offset: Optional[int] = None
-    """Give standard error from this byte on; in an answer, the oldest byte that is kept."""
+    """Return standard error from this byte on. In a response: the oldest byte that is kept."""
     denied: List[Denial] = field(default_factory=list)
-    """What it asked of the network and was refused, where there was any: host, port, reason, message (with what to do), count; the first 16 different things."""
+    """Refused network requests, if any: host, port, reason, message (with the fix), count; the first 16 different ones."""
     denied_more: Optional[int] = None
-    """How many more requests were refused than those that are listed, with their counts."""
+    """Number of further refused requests, not counted in the list."""
     port: Optional[int] = None
     """TCP port inside, 1 to 65535."""
     _lists = {"denied": Denial}
@@ -434,29 +434,29 @@ class SandboxInfo(Answer):
     status: str
     """pending, running, paused, stopping, stopped or failed."""
     created_at_ms: int
-    """When it was created, milliseconds since 1970."""
+    """Time of creation, in milliseconds since 1970."""
     name: Optional[str] = None
     """A name of the caller's choice, unique among one owner's sandboxes."""
     timeout_ms: Optional[int] = None
-    """Of a sandbox: milliseconds until it is stopped (in an answer: what is left). Of an exec: milliseconds until all its processes are killed; above what the manifest or the host file sets it is refused."""
+    """Of a sandbox: milliseconds until it is stopped (in a response: the remaining time). Of an exec: milliseconds until all its processes are killed; a value above that of the manifest or the host file is refused."""
     delete_at_ms: Optional[int] = None
-    """When it is deleted whatever else happens (scheduled deletion), milliseconds since 1970; 0: never."""
+    """Time of its scheduled deletion, in milliseconds since 1970, which no other setting moves; 0: never."""
     owner: Optional[str] = None
-    """Whose it is."""
+    """Owner of the sandbox."""
     provider: Optional[str] = None
     """The provider of its manifest."""
     runtime: Optional[str] = None
     """A template: python3, python3.11, node24, ..."""
     workspace: Optional[str] = None
-    """Absolute directory of the host that mounts of the workspace mean."""
+    """Absolute path of the workspace on the host."""
     ports: List[int] = field(default_factory=list)
-    """Ports that may be reached from outside, through a URL with a token."""
+    """Ports that can be reached from outside, by a URL with a token."""
     read_only: Optional[bool] = None
     """Its manifest permits no command and no writing."""
     cause: Optional[str] = None
-    """Why it is stopped or failed: stopped, deadline, oom, policy, lost, event, deleted, damaged, replaced (it had failed, and another of its name was created)."""
+    """Why it was stopped or failed: stopped, deadline, oom, policy, lost, event, deleted, damaged, replaced (it had failed, and a new sandbox took its name)."""
     metadata: Any = None
-    """The caller's own data, given back as it came."""
+    """The caller's own data, returned unchanged."""
     warnings: List[ManifestWarning] = field(default_factory=list)
-    """What was said about the manifest: code, at, message."""
+    """Warnings about the manifest: code, at, message."""
     _lists = {"warnings": ManifestWarning}
