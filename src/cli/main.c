@@ -17,21 +17,21 @@
 #include "text/nearest.h"
 
 #define FIND_OPTIONS \
-        "  -f FILE         the manifest; without it, the SANDBOX.md or WORKSPACE.md of the workspace\n" \
-        "  -w DIR          the workspace; without it, the directory of FILE, else this one\n" \
+        "  -f FILE         the manifest (default: SANDBOX.md or WORKSPACE.md in the workspace)\n" \
+        "  -w DIR          the workspace (default: the directory of FILE, else this directory)\n" \
         "  --host FILE     host file (default: /etc/carrel/host.yaml and ~/.config/carrel/host.yaml)\n"
 
 #define VALUE_USAGE " [--memory SIZE] [--disk SIZE] [--pids N] [--allow HOST] [-v DIR:PATH[:ro]]"
 #define VALUE_OPTIONS \
-        "  --memory SIZE   limits.memory_mb for this sandbox: 512m, 2g; at most what the manifest says\n" \
-        "  --disk SIZE     metadata.carrel.limits.disk_mb for this sandbox, likewise\n" \
-        "  --pids N        metadata.carrel.limits.pids for this sandbox, likewise\n" \
-        "  --allow HOST    one more entry of network.egress (any number of times)\n" \
-        "  -v DIR:PATH[:ro]  one more mount: a directory of the host that its mount_roots permit, or ./DIR of the workspace (any number of times)\n"
+        "  --memory SIZE   limits.memory_mb for this sandbox: 512m, 2g; at most the manifest's value\n" \
+        "  --disk SIZE     metadata.carrel.limits.disk_mb for this sandbox; at most the manifest's value\n" \
+        "  --pids N        metadata.carrel.limits.pids for this sandbox; at most the manifest's value\n" \
+        "  --allow HOST    add an entry to network.egress (repeatable)\n" \
+        "  -v DIR:PATH[:ro]  add a mount: a directory that the host file permits (mount_roots), or ./DIR of the workspace (repeatable)\n"
 
 #define ASK_USAGE " [--state DIR] [--json]"
 #define STATE_OPTION \
-        "  --state DIR     the daemon's state directory; without it CARREL_STATE, or that of this user\n"
+        "  --state DIR     the daemon's state directory (default: CARREL_STATE, or that of this user)\n"
 #define ASK_OPTIONS STATE_OPTION \
         "  --json          one JSON object\n"
 
@@ -39,60 +39,60 @@
 static const struct command commands[] = {
         { "init", "Write a SANDBOX.md for the project in a directory: npm, pnpm, pip, uv, cargo, go, mvn, make.",
           "[DIR] [--print]",
-          "  DIR             the project (default: this directory); a SANDBOX.md that it has is left as it is\n"
-          "  --print         print the file, and write none\n",
+          "  DIR             the project (default: this directory); an existing SANDBOX.md is not changed\n"
+          "  --print         print the file instead of writing it\n",
           "carrel init --print", cmd_init },
-        { "run", "Run one command in a sandbox of its own, as the manifest says.",
+        { "run", "Run one command in a new sandbox, as declared in the manifest.",
           "[-f FILE] [-w DIR] [--host FILE] [-e NAME=VALUE] [-t] [--timeout T]" VALUE_USAGE " [--json] [--raw] [--] COMMAND [ARGUMENTS]",
           FIND_OPTIONS
-          "  -e NAME=VALUE   one more variable for the command (any number of times)\n"
-          "  -t              a terminal inside, shown on this one; it has no time limit unless one was written\n"
+          "  -e NAME=VALUE   set an environment variable (repeatable)\n"
+          "  -t              run it in a terminal inside, connected to this one; no time limit by default\n"
           "  --timeout T     time limit: 1500ms, 30s, 5m, 2h (default: limits.timeout_ms of the manifest, else 10m); at most limits.timeout_ms\n"
           VALUE_OPTIONS
-          "  --json          one JSON object with output, ending and warnings\n"
-          "  --raw           control bytes go to a terminal as they are (otherwise they are shown as ^X)\n",
+          "  --json          one JSON object with output, outcome and warnings\n"
+          "  --raw           print control bytes to a terminal unchanged (default: shown as ^X)\n",
           "carrel run -w examples/data-report/workspace -- python3 agent.py", cmd_run },
-        { "plan", "Show what `run` would do: what a command sees, writes, reaches and may use up; with --steps each step.",
+        { "plan", "Dry run: show what a command can see, write, reach and use; with --steps each step of the creation.",
           "[-f FILE] [-w DIR] [--host FILE]" VALUE_USAGE " [--steps] [--json]",
           FIND_OPTIONS VALUE_OPTIONS
-          "  --steps         every step as well, with undo and reason\n"
+          "  --steps         also print every step, why it is taken and how it is undone\n"
           "  --json          the steps as JSON\n",
           "carrel plan -w examples/data-report/workspace", cmd_plan },
-        { "gate", "Run any program behind the wall alone: it reaches the listed names, and nothing else on the network.",
+        { "gate", "Run a program with the network filter only: it reaches the listed hosts, and nothing else on the network.",
           "[--policy FILE] [--host FILE] [--resolver ADDRESS:PORT] [--private-network CIDR] [--connections N] [--bytes-out N] [--bytes-in N] [--bandwidth N] [--routed] [--json] "
           "[--] COMMAND [ARGUMENTS] | explain HOST[:PORT]",
           "  --policy FILE           network.egress of a SANDBOX.md, or a list in YAML or JSON: [\"api.example.com\", \"*.example.org\", \"db.example.com:5432\"]\n"
           "  --host FILE             host file (default: /etc/carrel/host.yaml and ~/.config/carrel/host.yaml)\n"
-          "  --resolver A:P          ask this resolver, instead of those of /etc/resolv.conf (any number of times)\n"
-          "  --private-network CIDR  addresses that may be reached although they are private (any number of times)\n"
-          "  --connections N         at once; more are accepted and reset\n"
-          "  --bytes-out N           that may be sent in all\n"
-          "  --bytes-in N            that may be received in all\n"
-          "  --bandwidth N           bytes a second, each way\n"
-          "  --routed                the command has every port for itself: listeners are in a second namespace\n"
-          "  --json                  what was refused as one JSON object on standard error; explain: on standard output\n"
-          "  explain                 say which rule decides, and why: status 0 allowed, 1 denied\n"
-          "SIGUSR1 from outside the wall reads the policy again; connections that it no longer allows are reset.\n"
-          "The network is all that changes: files, unix sockets and processes are as before, so this keeps honest programs to the list, and a sandbox (`carrel run`) the others.\n",
+          "  --resolver A:P          use this resolver (repeatable; default: those of /etc/resolv.conf)\n"
+          "  --private-network CIDR  allow these private addresses (repeatable)\n"
+          "  --connections N         maximum number of connections at once; more are accepted and reset\n"
+          "  --bytes-out N           maximum number of bytes sent, in total\n"
+          "  --bytes-in N            maximum number of bytes received, in total\n"
+          "  --bandwidth N           maximum bytes per second, in each direction\n"
+          "  --routed                keep every port free for the command: the filter listens in a second namespace\n"
+          "  --json                  print refusals as one JSON object on standard error; explain: on standard output\n"
+          "  explain                 print which rule decides, and why; exit status 0: allowed, 1: denied\n"
+          "SIGUSR1 from outside the filter reloads the policy; connections that it no longer allows are reset.\n"
+          "Only the network is limited; files, unix sockets and other processes stay accessible. For untrusted programs use `carrel run`.\n",
           "carrel gate --policy examples/data-report/workspace/SANDBOX.md -- python3 -c pass", cmd_gate },
         { "check", "Report every error in a manifest, and where it is; with --host and no manifest, in the host file.",
           "[FILE] [-w DIR] [--stage parse|validate|resolve|authorise] [--host FILE] [--json]",
-          "  FILE          the manifest; without it, the SANDBOX.md or WORKSPACE.md of the workspace\n"
-          "  -w DIR        the workspace; without it, the directory of FILE\n"
-          "  --stage S     judge up to this stage (default: authorise)\n"
+          "  FILE          the manifest (default: SANDBOX.md or WORKSPACE.md in the workspace)\n"
+          "  -w DIR        the workspace (default: the directory of FILE)\n"
+          "  --stage S     last stage to check (default: authorise)\n"
           "  --host FILE   host file (default: /etc/carrel/host.yaml and ~/.config/carrel/host.yaml)\n"
           "  --json        one JSON object: error, errors, warnings, norm\n",
           "carrel check examples/data-report/workspace/SANDBOX.md", cmd_check },
-        { "allow", "Permit something in a host file: directories of tools, directories to mount, private names, ports of this machine.",
+        { "allow", "Permit something in a host file: tools, mounts, private names, ports of this machine.",
           "tool|mount|name|host-port VALUE... [--machine] [--host FILE] [--json]",
-          "  tool DIR      manifests may bring in DIR, read-only: metadata.carrel.tools\n"
-          "  mount DIR     manifests may mount DIR\n"
-          "  name HOST     manifests may ask for this private name: db.internal:5432, or db.internal for every port\n"
-          "  host-port N   manifests may ask for this port of this machine's loopback: metadata.carrel.egress.host_ports\n"
+          "  tool DIR      allow manifests to use DIR, read-only: metadata.carrel.tools\n"
+          "  mount DIR     allow manifests to mount DIR\n"
+          "  name HOST     allow manifests to list this private name: db.internal:5432, or db.internal for every port\n"
+          "  host-port N   allow manifests to use this port of this machine's loopback: metadata.carrel.egress.host_ports\n"
           "  --machine     write /etc/carrel/host.yaml, for every user (default: ~/.config/carrel/host.yaml, for you)\n"
           "  --host FILE   write this host file\n"
           "  --json        one JSON object\n"
-          "Everything else in the file is kept, comments too. A running daemon reads its host file again on SIGHUP.\n",
+          "The rest of the file is kept, including comments. Send SIGHUP to a running daemon to reload its host file.\n",
           "carrel allow --host /tmp/carrel-host.yaml tool /usr/local", cmd_allow },
         { "doctor", "Show what this machine can enforce, and how to fix what is missing.",
           "[--json]",
@@ -103,77 +103,77 @@ static const struct command commands[] = {
           "  --host FILE   host file (default: /etc/carrel/host.yaml and ~/.config/carrel/host.yaml)\n"
           "  --json        one JSON object\n",
           "carrel providers --json", cmd_providers },
-        { "serve", "Run the daemon in the foreground: sandboxes that live on, for every other command.",
+        { "serve", "Run the daemon in the foreground. It keeps sandboxes for the commands below.",
           "[--state DIR] [--listen ADDRESS:PORT] [--ports ADDRESS:PORT] [--host FILE] [--pool N [--pool-manifest FILE]] [--delete-after T] [--socket-mode MODE] [--json] [--graph]",
-          "  --state DIR           where state and sockets are: CARREL_STATE, /var/lib/carrel as root, else ~/.local/state/carrel\n"
-          "  --listen A:P          HTTP on a loopback address as well, with the token in DIR/token; 127.0.0.1:0 takes a free port\n"
-          "  --ports A:P           where ports of sandboxes are reached; without it, a free port that stays the same; off: nowhere\n"
+          "  --state DIR           directory for state and sockets (default: CARREL_STATE; /var/lib/carrel as root; else ~/.local/state/carrel)\n"
+          "  --listen A:P          also serve HTTP on a loopback address, with the token in DIR/token; 127.0.0.1:0 selects a free port\n"
+          "  --ports A:P           address for ports of sandboxes (default: a free port that stays the same); off: none\n"
           "  --host FILE           host file (default: /etc/carrel/host.yaml and ~/.config/carrel/host.yaml); read again on SIGHUP\n"
-          "  --pool N              this many boxes stand ready\n"
-          "  --pool-manifest FILE  what they are made of; without it, a sandbox without network and mounts\n"
-          "  --delete-after T      delete every sandbox this long after it was made, unless its caller said otherwise: 24h\n"
-          "  --socket-mode MODE    of the unix sockets (default: 0600); users with write access can create sandboxes\n"
-          "  --json                one JSON object a line on standard error instead of words\n"
-          "  --graph               print which processes there are and who talks to whom, and end\n",
+          "  --pool N              keep N sandboxes ready\n"
+          "  --pool-manifest FILE  their manifest (default: no network and no mounts)\n"
+          "  --delete-after T      delete every sandbox this long after its creation, unless its caller sets another time: 24h\n"
+          "  --socket-mode MODE    mode of the unix sockets (default: 0600); users with write access can create sandboxes\n"
+          "  --json                log to standard error as JSON, one object a line\n"
+          "  --graph               print the daemon's processes and their connections, and exit\n",
           "carrel serve --state ~/carrel-state", cmd_serve },
-        { "mcp", "Serve one agent on standard input and output: the Model Context Protocol, with sandboxes as tools.",
+        { "mcp", "Serve the Model Context Protocol on standard input and output, with a sandbox as tools.",
           "[-f FILE] [-w DIR] [--state DIR] [--sandbox ID] [--context] [--context-key KEY] [--cache-key FIELD] [--runtime NAME] [--tool-names mastra|plain] "
           "[--keep-background] [--manage] [--instructions resolve]",
-          "  -f FILE            the manifest; without it, the SANDBOX.md or WORKSPACE.md of the workspace; without any, no command tool is offered\n"
-          "  -w DIR             the workspace; without it, the directory of FILE, else this one\n"
-          "  --state DIR        of the daemon; where none answers and none is named, one is started for this agent alone\n"
-          "  --sandbox ID       use this sandbox, and make none\n"
-          "  --context          a context of each request chooses the sandbox: params._meta[\"carrel/context\"]\n"
-          "  --context-key KEY  this context, for every request\n"
-          "  --cache-key FIELD  only this member of the context chooses\n"
-          "  --runtime NAME     template of a sandbox that is made: python3, node24, ...\n"
-          "  --tool-names N     mastra: mastra_workspace_execute_command and so on; plain: execute_command\n"
-          "  --keep-background  background processes outlive the agent that started them\n"
-          "  --manage           the agent may make sandboxes as it likes, and use all of yours\n"
-          "  --instructions I   resolve: a context's sandbox may be made to describe it; placeholder: never\n",
+          "  -f FILE            the manifest (default: SANDBOX.md or WORKSPACE.md in the workspace); without one, no command tool is offered\n"
+          "  -w DIR             the workspace (default: the directory of FILE, else this directory)\n"
+          "  --state DIR        state directory of the daemon; if no daemon is running and this is not given, one is started for this agent\n"
+          "  --sandbox ID       use this sandbox, and create none\n"
+          "  --context          the context of each request chooses the sandbox: params._meta[\"carrel/context\"]\n"
+          "  --context-key KEY  use this context for every request\n"
+          "  --cache-key FIELD  only this member of the context chooses the sandbox\n"
+          "  --runtime NAME     template of new sandboxes: python3, node24, ...\n"
+          "  --tool-names N     mastra (default): mastra_workspace_execute_command, ...; plain: execute_command, ...\n"
+          "  --keep-background  keep background processes running when the agent ends\n"
+          "  --manage           the agent can create sandboxes with any manifest, and use all of yours\n"
+          "  --instructions I   resolve: create a context's sandbox to describe it; placeholder (default): do not\n",
           "carrel mcp -w examples/data-report/workspace", cmd_mcp },
-        { "key", "Make, list and remove tokens for clients that come over TCP.", "new|ls|rm [TOKEN-ID] [--owner NAME] [--scope all|read]" ASK_USAGE,
-          "  --owner NAME    whose sandboxes it sees; without it, yours\n"
+        { "key", "Create, list and revoke tokens for clients over TCP.", "new|ls|rm [TOKEN-ID] [--owner NAME] [--scope all|read]" ASK_USAGE,
+          "  --owner NAME    owner of the sandboxes that it can use (default: you)\n"
           "  --scope S       all, or read: get and list only\n" ASK_OPTIONS,
           "carrel key ls", cmd_key },
         { "create", "Register a sandbox with the daemon; it starts on first use.",
           "[-f FILE] [-w DIR] [--name NAME] [--timeout T] [--runtime R] [-p PORT] [-e NAME=VALUE]" VALUE_USAGE " [--start] [--claim] [--delete-after T] [--metadata JSON] [--key K] [-q]" ASK_USAGE,
-          "  -f FILE          the manifest; without it, the SANDBOX.md or WORKSPACE.md of the workspace, else the standard one\n"
-          "  -w DIR           the workspace; without it, the directory of FILE, or this one if it holds a manifest\n"
+          "  -f FILE          the manifest (default: SANDBOX.md or WORKSPACE.md in the workspace, else no network and no mounts)\n"
+          "  -w DIR           the workspace (default: the directory of FILE, or this directory if it has a manifest)\n"
           "  --name NAME      unique name\n"
-          "  --timeout T      how long it lives: 30s, 10m, 2h\n"
+          "  --timeout T      stop it after this time: 30s, 10m, 2h\n"
           "  --delete-after T  hard deadline; `extend` cannot move it (default: the daemon's `serve --delete-after`)\n"
           "  --runtime R      a template: python3, node24; `carrel info` lists them\n"
-          "  -p PORT          a port that may be reached with `carrel url` (any number of times)\n"
-          "  -e NAME=VALUE    a variable for its commands (any number of times)\n"
+          "  -p PORT          declare a port for `carrel url` (repeatable)\n"
+          "  -e NAME=VALUE    set an environment variable for its commands (repeatable)\n"
           VALUE_OPTIONS
           "  --start          start it at once\n"
           "  --claim          take a ready one from the pool\n"
-          "  --metadata JSON  data of your own, given back as it came\n"
+          "  --metadata JSON  your own data, returned unchanged\n"
           "  --key K          idempotency key: repeating the call returns the existing sandbox\n"
-          "  -q               print the id alone\n" ASK_OPTIONS,
+          "  -q               print only the id\n" ASK_OPTIONS,
           "carrel create --name demo --timeout 10m -p 3000", cmd_create },
         { "ls", "List the sandboxes of the daemon.", "[-q]" ASK_USAGE,
-          "  -q              print the ids alone\n" ASK_OPTIONS,
+          "  -q              print only the ids\n" ASK_OPTIONS,
           "carrel ls", cmd_ls },
         { "info", "Show one sandbox, or the daemon itself.", "[ID] [--instructions]" ASK_USAGE,
-          "  --instructions  what a model should know about this sandbox\n" ASK_OPTIONS,
+          "  --instructions  print a description of the sandbox for a language model\n" ASK_OPTIONS,
           "carrel info demo", cmd_info },
         { "exec", "Run a command in a sandbox, as if it ran here.",
           "[-t] [-d] [--cwd DIR] [-e NAME=VALUE] [--timeout T] [--no-input] [--kill-rest] [--wait-ports] [--wait-timeout T] [--task T] [--key K] [--raw]" ASK_USAGE
           " ID [--] COMMAND [ARGUMENTS]",
-          "  -t              a terminal inside, shown on this one\n"
-          "  -d              leave it in the background, and print the number of the exec\n"
-          "  --cwd DIR       the directory inside where it starts\n"
-          "  -e NAME=VALUE   one more variable for the command (any number of times)\n"
+          "  -t              run it in a terminal inside, connected to this one\n"
+          "  -d              run it in the background, and print its number\n"
+          "  --cwd DIR       working directory inside\n"
+          "  -e NAME=VALUE   set an environment variable (repeatable)\n"
           "  --timeout T     time limit: 1500ms, 30s, 5m, 2h (default: limits.timeout_ms of the manifest, else none); at most limits.timeout_ms\n"
           "  --no-input      do not forward standard input (default: forwarded)\n"
-          "  --kill-rest     when it ends, kill what it left running\n"
+          "  --kill-rest     when it ends, kill the processes that it left running\n"
           "  --wait-ports    return when one of the sandbox's declared ports begins to listen; the command keeps running\n"
-          "  --wait-timeout T  the longest time to wait for a port: 1500ms, 30s, 5m, 2h (default: until the command ends); then the status is 124\n"
-          "  --task T        the task it belongs to\n"
+          "  --wait-timeout T  maximum time to wait for a port: 1500ms, 30s, 5m, 2h (default: until the command ends); then exit with status 124\n"
+          "  --task T        task of the command; ending the task kills it\n"
           "  --key K         idempotency key: repeating the call returns the existing exec\n"
-          "  --raw           control bytes go to a terminal as they are (otherwise they are shown as ^X)\n" ASK_OPTIONS,
+          "  --raw           print control bytes to a terminal unchanged (default: shown as ^X)\n" ASK_OPTIONS,
           "carrel exec demo -- echo hello", cmd_exec },
         { "shell", "Open a shell in a sandbox that keeps running; creates the sandbox if it does not exist.",
           "[NAME] [-w DIR]" ASK_USAGE,
@@ -182,38 +182,38 @@ static const struct command commands[] = {
           "carrel shell --help", cmd_shell },
         { "ps", "List the execs of a sandbox, running and kept.", "ID" ASK_USAGE, ASK_OPTIONS, "carrel ps demo", cmd_ps },
         { "output", "Show what an exec has written.", "ID EXEC [--follow] [--offset N] [--stderr-offset N] [--raw]" ASK_USAGE,
-          "  --follow           until it ends, and then end with its status\n"
+          "  --follow           follow until it ends, and exit with its status\n"
           "  --offset N         standard output from this byte on\n"
           "  --stderr-offset N  standard error from this byte on\n"
-          "  --raw              control bytes go to a terminal as they are\n" ASK_OPTIONS,
+          "  --raw              print control bytes to a terminal unchanged (default: shown as ^X)\n" ASK_OPTIONS,
           "carrel output demo 1", cmd_output },
         { "kill", "Kill the whole process tree of an exec, or send it a signal.", "ID EXEC [-s SIGNAL]" ASK_USAGE,
-          "  -s SIGNAL       only this signal, to its process group: TERM, INT, 15\n" ASK_OPTIONS,
+          "  -s SIGNAL       send only this signal, to its process group: TERM, INT, 15\n" ASK_OPTIONS,
           "carrel kill demo 1", cmd_kill },
         { "cp", "Copy files and directories into a sandbox and out of it.", "FROM TO [-q] [-r]" ASK_USAGE,
           "  FROM, TO        one of them is ID:PATH; the other a path here, or - for standard input and output\n"
           "  -q              show no progress\n"
-          "  -r              accepted: a directory is copied with all that is in it anyway\n" ASK_OPTIONS,
+          "  -r              accepted for compatibility: directories are always copied recursively\n" ASK_OPTIONS,
           "carrel cp README.md demo:notes.md", cmd_cp },
         { "extend", "Add to the time a sandbox has left.", "ID T [--key K]" ASK_USAGE,
-          "  T               how much: 30s, 10m, 2h\n"
+          "  T               time to add: 30s, 10m, 2h\n"
           "  --key K         idempotency key: repeating the call adds nothing\n" ASK_OPTIONS,
           "carrel extend demo 10m", cmd_extend },
-        { "pause", "Freeze every process of a sandbox; no timer is reset.", "ID" ASK_USAGE, ASK_OPTIONS, "carrel pause demo", cmd_pause },
+        { "pause", "Pause every process of a sandbox; timers are not reset.", "ID" ASK_USAGE, ASK_OPTIONS, "carrel pause demo", cmd_pause },
         { "resume", "Resume a paused sandbox.", "ID" ASK_USAGE, ASK_OPTIONS, "carrel resume demo", cmd_resume },
-        { "network", "Give a sandbox another list of what it may reach.", "ID [--allow HOST...]" ASK_USAGE,
-          "  --allow HOST    what may be reached, as in network.egress; more may follow it; without any, nothing is\n" ASK_OPTIONS,
+        { "network", "Replace the list of hosts that a sandbox may reach.", "ID [--allow HOST...]" ASK_USAGE,
+          "  --allow HOST...  allowed hosts, as in network.egress; without this option, none\n" ASK_OPTIONS,
           "carrel network demo", cmd_network },
-        { "denials", "Show what a sandbox asked of the network and was refused.", "ID" ASK_USAGE, ASK_OPTIONS, "carrel denials demo", cmd_denials },
-        { "url", "Print a URL that reaches a port of a sandbox.", "ID PORT [--browser]" ASK_USAGE,
-          "  --browser       with an origin of its own: for pages, which must not share cookies and storage with other ports\n" ASK_OPTIONS,
+        { "denials", "Show the refused network requests of a sandbox.", "ID" ASK_USAGE, ASK_OPTIONS, "carrel denials demo", cmd_denials },
+        { "url", "Print the URL of a port of a sandbox.", "ID PORT [--browser]" ASK_USAGE,
+          "  --browser       a URL with its own origin, for browsers: pages share no cookies and storage with other ports\n" ASK_OPTIONS,
           "carrel url demo 3000", cmd_url },
-        { "stop", "Stop sandboxes and destroy them, with everything that is only in them.", "ID..." ASK_USAGE,
+        { "stop", "Stop and delete sandboxes, with all their processes and private files.", "ID..." ASK_USAGE,
           STATE_OPTION
           "  --json          one JSON object for each ID\n",
           "carrel stop demo", cmd_stop },
-        { "events", "Show what happens to the sandboxes, as it happens.", "[ID] [--for T]" ASK_USAGE,
-          "  --for T         end after this time\n" STATE_OPTION
+        { "events", "Show events of the sandboxes as they happen.", "[ID] [--for T]" ASK_USAGE,
+          "  --for T         stop after this time\n" STATE_OPTION
           "  --json          one JSON object a line\n",
           "carrel events --for 100ms", cmd_events },
         { "help", "Show the commands, or one of them.", "[COMMAND]", "", "carrel help check", cmd_help },
@@ -221,7 +221,7 @@ static const struct command commands[] = {
           "[PART] [--man]",
           "  --man         for a manual page (scdoc); without it, Markdown\n",
           "carrel docs errors", cmd_docs },
-        { "schema", "Print the JSON Schema of a sandbox block, or of a host file, from the table of its fields.",
+        { "schema", "Print the JSON Schema of a manifest, or of a host file.",
           "[--host]",
           "  --host        of a host file\n",
           "carrel schema > sandbox.schema.json", cmd_schema },
