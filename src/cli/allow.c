@@ -20,6 +20,7 @@
 #include "cli/host_edit.h"
 #include "cli/options.h"
 #include "cli/value.h"
+#include "egress/hosts.h"
 #include "policy/host_rules.h"
 #include "prepare/host_file.h"
 #include "ref/file.h"
@@ -84,6 +85,20 @@ read_directory(struct arena *arena, const char *word, struct forms *ret, struct 
         return refuse_wide(ret->items[0], e);
 }
 
+/* A name without a dot is of this network, and so is one that the host itself gives an address. */
+static bool
+may_be_private(struct arena *arena, const char *host)
+{
+        struct hosts hosts = { NULL, 0 };
+        const char *text;
+        struct error e;
+        size_t len;
+
+        if (egress_is_private_name(host) || !strchr(host, '.'))
+                return true;
+        return ref_file_read(arena, HOSTS_PLACE, HOSTS_TEXT_MAX, NULL, &text, &len, &e) == 0 && hosts_read(arena, text, len, &hosts) == 0 && hosts_find(&hosts, host, NULL, 0) > 0;
+}
+
 static int
 read_name(struct arena *arena, const char *word, struct forms *ret, struct error *e)
 {
@@ -91,9 +106,9 @@ read_name(struct arena *arena, const char *word, struct forms *ret, struct error
 
         if (egress_read(arena, word, &entry, e) < 0)
                 return error_wrap(e, "%.200s", word);
-        if (!egress_is_private_name(entry.host)) {
+        if (!may_be_private(arena, entry.host)) {
                 (void)fail_at(e, ERROR_INVALID_ARGUMENT, "VALUE", "public_name", "%.200s needs no permission of the host: it is a public name", word);
-                error_hint(e, "Add it to network.egress in SANDBOX.md.");
+                error_hint(e, "Add it to network.egress in SANDBOX.md. If it leads to a private address, write it into private_names of the host file by hand.");
                 return -1;
         }
         ret->items[ret->count++] = word;

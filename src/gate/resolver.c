@@ -1,7 +1,7 @@
 /*
  * gate/resolver.c - the addresses of a name, from the resolvers of the host.
  *
- * Room: gate (acting). Touches: net, clock, mem; /etc/resolv.conf once, at its making.
+ * Room: gate (acting). Touches: net, clock, mem; /etc/resolv.conf and /etc/hosts once, at its making.
  * Theory: an entry is a name that is being asked for, or was. c-ares tells which sockets it waits for; each is a watcher in a small list. Ids and ports of questions
  * are random: c-ares seeds its ids while /dev/urandom can still be opened, and its socket, with its port, goes when no question is left. When a connection to a resolver
  * fails, c-ares asks again all that it has open with that resolver, and what was tried often enough fails: so there are two of it, one for datagrams, one for TCP.
@@ -10,17 +10,21 @@
 
 #include <ares.h>
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
+#include "base/scoped.h"
+#include "egress/hosts.h"
 #include "spec/egress.h"
 
 enum { BUCKETS = 1024, ENTRIES_MAX = 4096, TCP_MAX = 64, KEEP_LEAST_S = 1, KEEP_MAX_MS = 60000, KEEP_FAILED_MS = 1000, KEEP_OLD_MS = 60000, SECOND_MS = 1000,
        ASK_BURST = 256, ASK_PER_SECOND = 32, ASK_FOR_NEW = 128 /* of the burst only names that have no answer yet take */, SOCKETS_MAX = 64, TRY_MS = 2000, TRIES = 2, ADDRS_EACH = RESOLVER_ADDRESSES_MAX / 2,
-       CLASS_IN = 1, TYPE_A = 1, TYPE_AAAA = 28 };
+       CLASS_IN = 1, TYPE_A = 1, TYPE_AAAA = 28, HOSTS_ARENA_MAX = 4 << 20 };
 
 struct entry {
         struct resolver *resolver;
@@ -49,6 +53,8 @@ struct resolver {
         struct entry *buckets[BUCKETS];
         size_t count, sweep;                   /* entries; the bucket to look at for old ones next */
         struct share_pool open, over_tcp;      /* entries with questions that are open; questions over TCP */
+        struct arena arena;                    /* of what /etc/hosts says */
+        struct hosts hosts;
 };
 
 /* -- c-ares and the loop ---------------------------------------------------------------------------------------- */
@@ -354,10 +360,17 @@ void
 resolver_ask(struct resolver *r, struct resolver_wait *w, const char *host, struct resolver_user *u)
 {
         uint64_t now = loop_now_ms();
-        bool may_ask_it;
-        struct entry *e = find_answer(r, host, u, now, &may_ask_it);
-        bool is_new = !e && may_ask_it;
+        struct egress_address written[RESOLVER_ADDRESSES_MAX];
+        size_t count = hosts_find(&r->hosts, host, written, RESOLVER_ADDRESSES_MAX);
+        bool may_ask_it, is_new;
+        struct entry *e;
 
+        if (count > 0) {
+                w->done(w, written, count);
+                return;
+        }
+        e = find_answer(r, host, u, now, &may_ask_it);
+        is_new = !e && may_ask_it;
         if (is_new)
                 e = entry_make(r, host, u, now);
         if (!e) {
@@ -398,6 +411,26 @@ asker_init(struct asker *a, struct resolver *r, int flags, struct error *e)
         return result == ARES_SUCCESS ? 0 : fail(e, ERROR_INTERNAL, "the resolver cannot be prepared: %s", ares_strerror(result));
 }
 
+/* A machine without the file has no names in it. */
+static int
+read_hosts(struct resolver *r, struct error *e)
+{
+        scoped_fd int fd = open(HOSTS_PLACE, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        char *text = fd < 0 ? NULL : malloc(HOSTS_TEXT_MAX);
+        size_t len = 0;
+        ssize_t got;
+        int result;
+
+        arena_init(&r->arena, HOSTS_ARENA_MAX);
+        if (fd < 0)
+                return 0;
+        while (text && len < HOSTS_TEXT_MAX && (got = read(fd, text + len, HOSTS_TEXT_MAX - len)) > 0)
+                len += (size_t)got;
+        result = text ? hosts_read(&r->arena, text, len, &r->hosts) : -1;
+        free(text);
+        return result < 0 ? fail(e, ERROR_NO_MEMORY, "no memory for the names of " HOSTS_PLACE) : 0;
+}
+
 int
 resolver_new(struct loop *loop, struct resolver **ret, struct error *e)
 {
@@ -416,7 +449,7 @@ resolver_new(struct loop *loop, struct resolver **ret, struct error *e)
                 free(r);
                 return fail(e, ERROR_INTERNAL, "the resolver cannot be prepared: %s", ares_strerror(result));
         }
-        if (asker_init(&r->udp, r, ARES_FLAG_IGNTC, e) < 0 || asker_init(&r->tcp, r, ARES_FLAG_USEVC, e) < 0) {
+        if (read_hosts(r, e) < 0 || asker_init(&r->udp, r, ARES_FLAG_IGNTC, e) < 0 || asker_init(&r->tcp, r, ARES_FLAG_USEVC, e) < 0) {
                 resolver_free(r);
                 return -1;
         }
@@ -452,5 +485,6 @@ resolver_free(struct resolver *r)
                         r->buckets[i] = e->next;
                         free(e);
                 }
+        arena_fini(&r->arena);
         free(r);
 }

@@ -1,8 +1,8 @@
 /*
  * gate/resolver.h - the addresses of a name, from the resolvers of the host.
  *
- * c-ares asks; A and AAAA, nothing of /etc/hosts and no search list: a name in network.egress means what public DNS says of it (or the operator's own
- * resolvers). Answers are kept for as long as they say, at least a second and at most a minute, and one question serves everybody who waits for it. What an address is
+ * A name of /etc/hosts has the addresses that are written there, as for every program of the host. For any other c-ares asks; A and AAAA, and no search list: it means
+ * what public DNS says of it (or the operator's own resolvers). Answers are kept for as long as they say, at least a second and at most a minute, and one question serves everybody who waits for it. What an address is
  * worth is not judged here: whoever dials does so each time. Over TCP is asked only what did not fit into a datagram, apart from all else: a resolver that takes no TCP
  * disturbs none of the other questions.
  */
@@ -26,7 +26,7 @@ struct resolver_wait {
         struct resolver_wait *next, **back;    /* the resolver's own; back NULL: waits for nothing */
 };
 
-/* Reads /etc/resolv.conf; to be made before files are closed. `ret` is ended with resolver_free(). Errors: ERROR_INTERNAL, ERROR_NO_MEMORY. */
+/* Reads /etc/resolv.conf and /etc/hosts; to be made before files are closed. `ret` is ended with resolver_free(). Errors: ERROR_INTERNAL, ERROR_NO_MEMORY. */
 int resolver_new(struct loop *loop, struct resolver **ret, struct error *e);
 void resolver_free(struct resolver *r);
 
