@@ -41,6 +41,9 @@ static const struct failure_row rows[] = {
         { STEP_ROUTED, 0, ERROR_EGRESS_UNENFORCEABLE, "routed", "the second network namespace of metadata.carrel.egress.routed cannot be made here",
           "Run `carrel doctor`: it tries it. Without `routed` a server inside shares its ports with network.egress." },
         { STEP_FILTER, 0, ERROR_CAPABILITY_UNAVAILABLE, "seccomp", "system call filters cannot be installed here", "`carrel doctor` names what is in the way." },
+        { STEP_SPAWN, ENOSPC, ERROR_QUOTA_EXCEEDED, "namespaces", "this user has as many namespaces as this machine permits",
+          "Stop sandboxes, or raise the limits: sudo sysctl -w user.max_user_namespaces=15000 user.max_mnt_namespaces=15000 user.max_pid_namespaces=15000 "
+          "user.max_net_namespaces=15000" },
         { STEP_SPAWN, 0, ERROR_CAPABILITY_UNAVAILABLE, "namespaces", "namespaces cannot be made here", "`carrel doctor` names the setting that forbids it." },
         { STEP_PROC, 0, ERROR_CAPABILITY_UNAVAILABLE, "proc", "a fresh /proc cannot be mounted here",
           "Inside a container, unmask /proc: `carrel doctor` prints the options." },
@@ -64,14 +67,14 @@ backend_step_failed(struct error *e, const struct plan *plan, size_t step, int s
 
         if (!s)
                 return fail_sys(e, ERROR_PROTOCOL, sys, "the maker did not understand the plan");
-        if (sys == ENOSPC || sys == EDQUOT) {
-                (void)fail_sys(e, ERROR_STORAGE_FULL, sys, "making the sandbox, step %s %s", step_name(s->op), s->path);
+        if ((sys == ENOSPC || sys == EDQUOT) && (!row || row->sys != sys)) {
+                (void)fail_sys(e, ERROR_STORAGE_FULL, sys, "making the sandbox, step %s%s%s", step_name(s->op), s->path[0] ? " " : "", s->path);
         } else if (row) {
-                (void)fail_at(e, row->code, "", row->reason, "%s %s: %s (%s)", step_name(s->op), s->path, row->sentence, strerror(sys));
+                (void)fail_at(e, row->code, "", row->reason, "%s%s%s: %s (%s)", step_name(s->op), s->path[0] ? " " : "", s->path, row->sentence, strerror(sys));
                 error_hint(e, "%s", row->hint);
         } else {
-                (void)fail_at(e, ERROR_BACKEND_FAILED, "", step_name(s->op), "making the sandbox, step %zu, %s %s: %s", step,
-                              step_name(s->op), s->path, strerror(sys));
+                (void)fail_at(e, ERROR_BACKEND_FAILED, "", step_name(s->op), "making the sandbox, step %zu, %s%s%s: %s", step,
+                              step_name(s->op), s->path[0] ? " " : "", s->path, strerror(sys));
         }
         e->sys = sys;
         return -1;

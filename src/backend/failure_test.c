@@ -32,7 +32,7 @@ static const struct failure_case cases[] = {
         { STEP_ROUTED, EROFS, ERROR_EGRESS_UNENFORCEABLE, "routed" },
         { STEP_FILTER, EINVAL, UNAVAILABLE, "seccomp" },
         { STEP_SPAWN, EPERM, UNAVAILABLE, "namespaces" },
-        { STEP_SPAWN, ENOSPC, ERROR_STORAGE_FULL, "" },
+        { STEP_SPAWN, ENOSPC, ERROR_QUOTA_EXCEEDED, "namespaces" },
         { STEP_PROC, EPERM, UNAVAILABLE, "proc" },
         { STEP_MAP_UID, EPERM, UNAVAILABLE, "user_namespaces" },
         /* other numbers of the same steps, and steps without a row */

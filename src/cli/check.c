@@ -18,6 +18,7 @@
 #include "cli/options.h"
 #include "prepare/verdict.h"
 #include "host/facts.h"
+#include "ref/file.h"
 #include "ref/places.h"
 
 enum { CHECK_ARENA_MAX = 64 << 20 };
@@ -158,7 +159,7 @@ check_with_host(struct arena *arena, const struct checking *c, const struct ref_
         struct verdict_host host;
 
         if (dir < 0)
-                return fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, errno, "the workspace \"%.200s\" cannot be opened", workspace);
+                return ref_workspace_refuse(workspace, errno, e);
         if (load_host(arena, c, &rules, e) < 0) {
                 *ret_about = rules.name;
                 return -1;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/finding_print.h"
+#include "cli/host_tool.h"
 #include "text/nearest.h"
 
 #define FIND_OPTIONS \
@@ -323,8 +324,18 @@ static const struct { const char *word, *command; } strangers[] = {
         { "rm", "stop" }, { "remove", "stop" }, { "delete", "stop" }, { "destroy", "stop" }, { "logs", "output" }, { "log", "output" }, { "attach", "output" },
         { "start", "create" }, { "new", "create" }, { "up", "serve" }, { "daemon", "serve" }, { "list", "ls" }, { "inspect", "info" }, { "status", "info" },
         { "show", "info" }, { "top", "ps" }, { "unpause", "resume" }, { "copy", "cp" }, { "port", "url" }, { "validate", "check" }, { "token", "key" },
-        { "upload", "cp" }, { "download", "cp" }, { "shell", "exec" }, { "watch", "events" },
+        { "upload", "cp" }, { "download", "cp" }, { "watch", "events" }, { "sh", "shell" }, { "bash", "shell" }, { "ssh", "shell" },
+        { "enter", "shell" }, { "login", "shell" }, { "permit", "allow" }, { "config", "check" }, { "mount", "allow" }, { "setup", "init" },
 };
+
+static bool
+is_other_word(const char *name)
+{
+        for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++)
+                if (strcmp(strangers[i].word, name) == 0)
+                        return true;
+        return false;
+}
 
 static const char *
 command_meant(const char *name)
@@ -339,15 +350,32 @@ command_meant(const char *name)
         return n.found;
 }
 
+/* What Docker does to images; NULL: the word is none of these. */
+static const char *
+no_images(const char *name)
+{
+        static const char *const words[] = { "images", "image", "pull", "push", "build", "tag", "commit", "load", "save" };
+
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+                if (strcmp(words[i], name) == 0)
+                        return "Carrel has no images: a sandbox sees the programs of this machine, read-only. `carrel init` writes its SANDBOX.md.";
+        return NULL;
+}
+
 static int
 unknown(const char *name)
 {
-        const char *meant = command_meant(name);
+        const char *images = no_images(name), *meant = command_meant(name);
+        struct host_tool tool;
 
         (void)fputs(name[0] == '-' ? "carrel: a command comes first, and then its options: " : "carrel: there is no command of that name: ", stderr);
         for (size_t i = 0; i < 64 && name[i] != '\0'; i++)
                 (void)fputc(name[i] >= ' ' && name[i] < 127 ? name[i] : '?', stderr);
-        if (meant)
+        if (images)
+                (void)fprintf(stderr, "\nNext: %s\n", images);
+        else if (strlen(name) < 64 && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789.+_-") == strlen(name) && name[0] != '-' && host_tool_find(name, &tool) && !is_other_word(name))
+                (void)fprintf(stderr, "\nNext: to run %s in a sandbox: carrel run -- %s ... `carrel help` lists the commands.\n", name, name);
+        else if (meant)
                 (void)fprintf(stderr, "\nNext: did you mean `carrel %s`? `carrel help` lists the commands.\n", meant);
         else
                 (void)fputs("\nNext: `carrel help` lists the commands.\n", stderr);

@@ -10,6 +10,14 @@
 
 #include "text/nearest.h"
 
+/* A word that a command takes no place for, and what was probably meant by it. */
+static const struct { const char *command, *instead; } extra_words[] = {
+        { "create", "A name is given as --name NAME; a command is run afterwards: `carrel exec NAME -- COMMAND`." },
+        { "ls", "One sandbox is shown by `carrel info NAME`." },
+        { "shell", "A command is run by `carrel exec NAME -- COMMAND`." },
+        { "serve", "The daemon takes options alone: `carrel serve --help` shows them." },
+};
+
 static int
 wrong(struct error *e, const char *command, const char *what, const char *word)
 {
@@ -18,9 +26,19 @@ wrong(struct error *e, const char *command, const char *what, const char *word)
         return -1;
 }
 
+static int
+unexpected(struct error *e, const char *command, const char *word)
+{
+        (void)wrong(e, command, "unexpected argument", word);
+        for (size_t i = 0; i < sizeof extra_words / sizeof *extra_words; i++)
+                if (strcmp(extra_words[i].command, command) == 0)
+                        error_hint(e, "%s", extra_words[i].instead);
+        return -1;
+}
+
 /* Options of Docker and its kind, for those who know them: what has the same effect here. A command's own options are found before. */
 static const struct { const char *names[4], *instead; } foreign[] = {
-        { { "--image" }, "Carrel has no images: a sandbox sees the programs of this machine, read-only. `carrel create --runtime NAME` chooses a version." },
+        { { "--image", "--template", "--pull", "--platform" }, "Carrel has no images: a sandbox sees the programs of this machine, read-only. `carrel create --runtime NAME` chooses a version." },
         { { "--network", "--net" }, "Only hosts that are named can be reached: `carrel run --allow HOST`, `carrel create --allow HOST`, or network.egress in SANDBOX.md." },
         { { "--rm" }, "`carrel run` always removes its sandbox. One of `carrel create` stays until `carrel stop NAME`, or ends with --timeout T." },
         { { "--cpus", "--cpu-shares", "--cpu-quota" }, "Write it in SANDBOX.md: metadata: {carrel: {limits: {cpu_millicores: 1000}}}, where 1000 is one processor." },
@@ -41,6 +59,15 @@ static const struct { const char *names[4], *instead; } foreign[] = {
         { { "--workdir" }, "`carrel exec --cwd DIR`, or config: {cwd: DIR} in SANDBOX.md." },
         { { "-d", "--detach" }, "Run it in a sandbox that stays: `carrel create --name demo`, then `carrel exec -d demo -- COMMAND`." },
         { { "-p", "--publish", "--expose" }, "Ports belong to a sandbox that stays: `carrel create --name demo -p 3000`, then `carrel url demo 3000`." },
+        { { "-a", "--all" }, "Leave it out: everything is listed. To stop every sandbox: `carrel stop $(carrel ls -q)`." },
+        { { "-9", "-15" }, "Leave it out: the whole process tree is killed. A signal is named with -s, as in -s TERM." },
+        { { "-c" }, "A line for a shell is given to one: `-- sh -c 'LINE'`." },
+        { { "--read-only" }, "Write it in SANDBOX.md: mounts: [{source: workspace, at: /workspace, mode: read-only}]." },
+        { { "--bind", "--ro-bind", "--dir" }, "A mount is written -v DIR:PATH or -v DIR:PATH:ro. The system's directories are there, read-only." },
+        { { "--unshare-all", "--unshare-net", "--die-with-parent", "--new-session" }, "Leave it out: every sandbox has namespaces of its own, and ends with its caller." },
+        { { "--restart", "--init" }, "Leave it out: pid 1 inside reaps processes, and a sandbox of the daemon stays until it is stopped." },
+        { { "--label" }, "Labels are metadata of a sandbox that stays: `carrel create --metadata '{\"team\": \"a\"}'`." },
+        { { "--dns", "--add-host", "--hostname" }, "Leave it out: the host resolves the names that network.egress lists." },
         { { "--name" }, "A name belongs to a sandbox that stays: `carrel create --name demo`, then `carrel exec demo -- COMMAND`." },
 };
 
@@ -148,7 +175,7 @@ options_read(int argc, char **argv, const struct option_row *rows, size_t row_co
                         continue;
                 }
                 if (count == words_max)
-                        return wrong(e, argv[0], "unexpected argument", argv[i]);
+                        return unexpected(e, argv[0], argv[i]);
                 words[count++] = argv[i];
         }
         *ret_word_count = count;

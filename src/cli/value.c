@@ -23,7 +23,7 @@ static const struct kind {
         const char *words[5];                  /* of which it is one */
 } kinds[VALUE_COUNT] = {
         [VALUE_DURATION] = { "duration", "a number and its unit, as 1500ms, 30s, 5m or 2h; without one, seconds", "30s", { NUMBER_DURATION_MS }, { NULL } },
-        [VALUE_PORT] = { "port", "a number from 1 to 65535", "3000", { NUMBER_PORT }, { NULL } },
+        [VALUE_PORT] = { "port", "the port inside, from 1 to 65535; `carrel url` prints where it is reached", "3000", { NUMBER_PORT }, { NULL } },
         [VALUE_EXEC] = { "number of an exec", "what `carrel ps ID` shows: 1, 2 and so on", "1", { NUMBER_EXEC }, { NULL } },
         [VALUE_OFFSET] = { "offset", "a number of bytes from 0 on", "4096", { NUMBER_BYTES }, { NULL } },
         [VALUE_SIGNAL] = { "signal", "a name or a number, as TERM, INT, HUP or 15; without it the whole process tree is killed", "TERM", { NUMBER_SIGNAL }, { NULL } },
@@ -48,7 +48,7 @@ bounds_of(enum value_kind kind, char *out, size_t room)
         if (kind == VALUE_DURATION)
                 (void)snprintf(out, room, " (%" PRIu64 "ms to %" PRIu64 "h)", n->min, n->max / HOUR_MS);
         else
-                (void)snprintf(out, n->max > 0 ? room : 1, " (%" PRIu64 " to %" PRIu64 ")", n->min, n->max);
+                (void)snprintf(out, n->max > 0 ? room : 1, " (%" PRIu64 " to %" PRIu64 "%s)", n->min, n->max, kind == VALUE_SIZE ? " MiB" : "");
         return out;
 }
 
@@ -148,6 +148,9 @@ value_variable_check(struct value_place at, const char *text, struct error *e)
 
         if (is_name)
                 return 0;
-        (void)snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : sizeof name), text);     /* what stands behind the = may be a secret */
-        return value_wrong(VALUE_VARIABLE, at, name, e);
+        (void)snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : sizeof name), text);     /* what follows the = may be a secret */
+        (void)value_wrong(VALUE_VARIABLE, at, name, e);
+        if (text[len] == '\0' && len > 0 && len < sizeof name && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == len && strspn(text, "0123456789") == 0)
+                error_hint(e, "It is NAME=value. To pass on your own value, write: %s %s=\"$%s\"", at.option ? at.option : "", name, name);
+        return -1;
 }

@@ -39,7 +39,7 @@ real_path(struct arena *arena, const char *path, const char **ret, struct error 
         char *real = realpath(path, NULL);
 
         if (!real)
-                return fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, errno, "the workspace \"%.200s\" cannot be opened", path);
+                return ref_workspace_refuse(path, errno, e);
         *ret = arena_text(arena, real);
         free(real);
         return *ret ? 0 : no_memory(e);

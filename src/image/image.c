@@ -100,5 +100,10 @@ image_open(enum image image, int *ret_fd, struct error *e)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "sealing %s", row->name);
         /* Away from the low numbers: whoever executes it puts its own descriptors there first. */
         *ret_fd = fcntl(fd, F_DUPFD_CLOEXEC, IMAGE_FD_FIRST);
-        return *ret_fd < 0 ? fail_sys(e, ERROR_BACKEND_FAILED, errno, "moving the memory file of %s", row->name) : 0;
+        if (*ret_fd >= 0)
+                return 0;
+        (void)fail_sys(e, ERROR_BACKEND_FAILED, errno, "moving the memory file of %s", row->name);
+        if (errno == EINVAL || errno == EMFILE)
+                error_hint(e, "Carrel may open too few files here. Raise that limit: ulimit -n 1024");
+        return -1;
 }

@@ -184,7 +184,7 @@ mount_value(struct arena *arena, const struct row *row, const char *text, struct
         }
         if (dir >= len || (text[0] != '/' && strncmp(text, "./", 2) != 0) || *at != '/' || memchr(at, ':', len - dir - 1))
                 return wrong(row, text, allowed, e);
-        config = map_node(arena, "config", text_node(arena, "path", arena_copy(arena, text + (text[0] == '.' ? 2 : 0), dir - (text[0] == '.' ? 2 : 0))), NULL, NULL);
+        config = map_node(arena, "config", text_node(arena, "path", dir == 2 && text[0] == '.' ? "." : arena_copy(arena, text + (text[0] == '.' ? 2 : 0), dir - (text[0] == '.' ? 2 : 0))), NULL, NULL);
         storage = map_node(arena, "inline", text_node(arena, "provider", "local-fs"), config, NULL);
         source = map_node(arena, "source", storage, NULL, NULL);
         *ret = !config ? NULL : map_node(arena, NULL, source, text_node(arena, "at", arena_copy(arena, at, len - dir - 1)), text_node(arena, "mode", mode));

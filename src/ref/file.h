@@ -58,4 +58,7 @@ int ref_manifest_open(struct arena *arena, const char *path, struct ref_reads *r
  */
 int ref_manifest_find(struct arena *arena, const char *workspace, struct ref_reads *reads, struct ref_manifest_file *ret, struct error *e);
 
+/* ERROR_WORKSPACE_NOT_FOUND for a workspace that open() refused with the errno value `sys`, with what to do about it. Always returns -1. */
+int ref_workspace_refuse(const char *workspace, int sys, struct error *e);
+
 #endif

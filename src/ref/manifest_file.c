@@ -36,12 +36,25 @@ ref_manifest_open(struct arena *arena, const char *path, struct ref_reads *reads
         return ref_file_read(arena, path, REF_FILE_MAX, reads, &ret->bytes, &ret->len, e);
 }
 
+int
+ref_workspace_refuse(const char *workspace, int sys, struct error *e)
+{
+        (void)fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, sys, "the workspace \"%.200s\" cannot be opened", workspace);
+        if (sys == EACCES)
+                error_hint(e, "Run as a user who may enter it. Its owner and mode: ls -ld %.200s", workspace);
+        else if (sys == ENOTDIR)
+                error_hint(e, "Pass the directory with -w DIR; a manifest is named with -f FILE.");
+        return -1;
+}
+
 static int
 not_configured(struct error *e, const char *workspace)
 {
+        bool is_here = strcmp(workspace, ".") == 0;
+
         (void)fail(e, ERROR_NOT_CONFIGURED, "no sandbox is declared in \"%.200s\"", workspace);
-        error_hint(e, "Write a SANDBOX.md there, for example:\n---\nschema: sandbox/v1\nprovider: local\nconfig: {}\n"
-                      "mounts:\n  - {source: workspace, at: /workspace}\n---");
+        error_hint(e, "`carrel init%s%.200s` writes a SANDBOX.md. The shortest one, by hand:\n---\nschema: sandbox/v1\nprovider: local\nconfig: {}\n"
+                      "mounts:\n  - {source: workspace, at: /workspace}\n---", is_here ? "" : " ", is_here ? "" : workspace);
         return -1;
 }
 
@@ -72,7 +85,7 @@ ref_manifest_find(struct arena *arena, const char *workspace, struct ref_reads *
         scoped_fd int dir = open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
         if (dir < 0)
-                return fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, errno, "the workspace \"%.200s\" cannot be opened", workspace);
+                return ref_workspace_refuse(workspace, errno, e);
         for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
                 *ret = (struct ref_manifest_file){ .kind = names[i].kind, .syntax = MANIFEST_YAML };
                 ret->name = arena_format(arena, "%s/%s", workspace, names[i].name);

@@ -420,8 +420,12 @@ open_path(const struct opening *o, const char *path, int *ret_fd, struct error *
                 return fail(e, ERROR_NO_MEMORY, "no memory for a path");
         *ret_fd = open(full, O_PATH | O_CLOEXEC);
         if (*ret_fd < 0) {
-                (void)fail_at(e, ERROR_MOUNT_UNRESOLVABLE, "mounts", "not_found", "opening the mount source %.300s: %s", full, strerror(errno));
-                e->sys = errno;
+                int sys = errno;
+
+                (void)fail_at(e, ERROR_MOUNT_UNRESOLVABLE, "mounts", "not_found", "opening the mount source %.300s: %s", full, strerror(sys));
+                e->sys = sys;
+                if (sys == ENOENT)
+                        error_hint(e, "Make the directory on the host, or name another: mkdir -p %.300s", full);
                 return -1;
         }
         return 0;
