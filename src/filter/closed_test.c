@@ -138,6 +138,7 @@ what_needs_no_privilege_answers_as_a_kernel_without_it(void **state)
                 ASK(process_vm_readv, ENOSYS, BAD), ASK(process_vm_writev, ENOSYS, BAD), ASK(process_madvise, ENOSYS, BAD), ASK(process_mrelease, ENOSYS, BAD),
                 ASK(kcmp, ENOSYS, BAD), ASK(pidfd_getfd, ENOSYS, BAD), ASK(move_pages, ENOSYS, BAD), ASK(migrate_pages, ENOSYS, BAD),
                 ASK(name_to_handle_at, ENOSYS, BAD), ASK(keyctl, ENOSYS, BAD), ASK(clone3, ENOSYS, BAD), ASK(io_setup, ENOSYS, BAD),
+                ASK(prlimit64, ESRCH, BAD), ASK(prlimit64, ESRCH, 0xffffffff), ASK(prlimit64, EPERM, 1),
                 ASK_NUMBER(1023, "a number without a call", ENOSYS, BAD),
         };
 
