@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum { FLOOR_MB = 32, TASKS_MAX = 4194304 };
+enum { TASKS_PER_MIB = 8, TASKS_LEAST = 256, TASKS_USUAL = 4096, TASK_MIB = 8 /* of the machine's memory for each task */ };
 
 static const char *
 group_of(struct builder *b, enum cgroup_controller c)
@@ -129,13 +130,41 @@ builder_is_kept_in_group(const struct builder *b)
         return b->request->is_living && b->facts->cgroup.unified[0] != '\0' && builder_has(b, LAYER_LIMITS);
 }
 
+static uint64_t
+at_least(uint64_t number, uint64_t least)
+{
+        return number < least ? least : number;
+}
+
+static uint64_t
+at_most(uint64_t number, uint64_t most)
+{
+        return number > most ? most : number;
+}
+
+/*
+ * Where nobody wrote limits.pids, memory decides. The kernel reckons with 128 KiB a task (threads-max), so 8 for each MiB of memory_mb: who starts more
+ * is refused one task, instead of being killed for the memory of all. Large machines build with more processes at once; 16384 is half of
+ * the process ids of a kernel that nobody set.
+ */
+static uint64_t
+pids(const struct builder *b)
+{
+        uint64_t most = b->spec->limits.pids;
+
+        if (builder_is_written(b, "pids"))
+                return most;
+        most = at_most(most, at_least(b->facts->memory_mb / TASK_MIB, TASKS_USUAL));
+        return b->spec->limits.memory_mb == SPEC_UNSET ? most : at_most(most, at_least(b->spec->limits.memory_mb * TASKS_PER_MIB, TASKS_LEAST));
+}
+
 /* The kernel takes no number past that of all process ids. */
 uint64_t
 builder_tasks(const struct builder *b)
 {
         uint64_t own = 1 + (uint64_t)builder_is_kept_in_group(b);
 
-        return b->spec->limits.pids > TASKS_MAX - own ? TASKS_MAX : b->spec->limits.pids + own;
+        return at_most(pids(b), TASKS_MAX - own) + own;
 }
 
 static void

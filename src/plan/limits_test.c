@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 struct bench {
         struct arena arena;
@@ -134,6 +135,56 @@ defaults_are_not_what_was_written(void **state)
         }
 }
 
+/* As if metadata.carrel.limits.pids were written. */
+static const struct node *
+written_pids(void)
+{
+        static const struct node number = { .kind = NODE_INT, .key = "pids" }, limits = { .kind = NODE_MAP, .key = "limits", .first = &number },
+                                 carrel = { .kind = NODE_MAP, .key = "carrel", .first = &limits }, metadata = { .kind = NODE_MAP, .first = &carrel };
+
+        return &metadata;
+}
+
+static void
+pids_follow_memory_where_nobody_wrote_them(void **state)
+{
+        static const struct { uint64_t machine_mb, memory_mb, pids, tasks; bool is_written; } rows[] = {
+                { 0, SPEC_UNSET, SPEC_PIDS, 4096, false },            /* the machine is not known */
+                { 512, SPEC_UNSET, SPEC_PIDS, 4096, false },
+                { 32768, SPEC_UNSET, SPEC_PIDS, 4096, false },
+                { 65536, SPEC_UNSET, SPEC_PIDS, 8192, false },
+                { 1 << 20, SPEC_UNSET, SPEC_PIDS, 16384, false },
+                { 24576, 1, SPEC_PIDS, 256, false },
+                { 24576, 32, SPEC_PIDS, 256, false },
+                { 24576, 64, SPEC_PIDS, 512, false },
+                { 24576, 512, SPEC_PIDS, 4096, false },
+                { 24576, 9007199254740991, SPEC_PIDS, 4096, false },
+                { 1 << 20, 1024, SPEC_PIDS, 8192, false },
+                { 1 << 20, SPEC_UNSET, 1024, 1024, false },           /* the operator's limits_max */
+                { 24576, 64, 3000, 3000, true },
+                { 24576, SPEC_UNSET, 50000, 50000, true },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+                struct bench b;
+
+                setup(&b, 2);
+                b.spec.metadata = rows[i].is_written ? written_pids() : NULL;
+                b.facts.memory_mb = rows[i].machine_mb;
+                b.spec.limits.memory_mb = rows[i].memory_mb;
+                b.spec.limits.pids = rows[i].pids;
+                must_build(&b);
+                for (size_t k = 0; k < b.plan->step_count; k++) {
+                        const struct step *s = &b.plan->steps[k];
+
+                        if (s->op == STEP_RLIMIT && s->number == RLIMIT_NPROC && s->number2 != rows[i].tasks + 1 /* pid 1 */)
+                                fail_msg("row %d: %llu tasks, not %llu", (int)i, (unsigned long long)s->number2 - 1, (unsigned long long)rows[i].tasks);
+                }
+                arena_fini(&b.arena);
+        }
+}
+
 int
 main(void)
 {
@@ -141,6 +192,7 @@ main(void)
                 cmocka_unit_test(out_of_memory_ends_a_box_that_runs_one_command_alone),
                 cmocka_unit_test(buffers_of_sockets_are_capped_or_warned_of),
                 cmocka_unit_test(defaults_are_not_what_was_written),
+                cmocka_unit_test(pids_follow_memory_where_nobody_wrote_them),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -220,6 +220,9 @@ group_steps(struct arena *arena, const struct plan *plan)
         return text;
 }
 
+static const struct node pids_member = { .kind = NODE_INT, .key = "pids" }, limits_map = { .kind = NODE_MAP, .key = "limits", .first = &pids_member },
+                         carrel_map = { .kind = NODE_MAP, .key = "carrel", .first = &limits_map }, written_pids = { .kind = NODE_MAP, .first = &carrel_map };
+
 static void
 each_limit_is_its_steps_or_its_warning(void **state)
 {
@@ -233,6 +236,7 @@ each_limit_is_its_steps_or_its_warning(void **state)
 
                 setup(&b);
                 row->host(&b.facts.cgroup);
+                b.spec.metadata = row->field == offsetof(struct spec_limits, pids) ? &written_pids : NULL;
                 b.request.disks = disks;
                 b.request.disk_count = 1;
                 *(uint64_t *)(void *)((char *)&b.spec.limits + row->field) = row->value;

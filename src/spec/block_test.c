@@ -346,7 +346,7 @@ defaults_fill_what_is_absent(void **state)
         assert_int_equal(r.spec->limits.timeout_ms, 30000);
         assert_int_equal(r.spec->limits.memory_mb, 64);
         assert_true(r.spec->limits.cpu_ms == SPEC_UNSET);
-        assert_int_equal(r.spec->limits.pids, 4096);
+        assert_int_equal(r.spec->limits.pids, SPEC_PIDS);
         assert_int_equal(r.spec->limits.open_files, 65536);
         assert_int_equal(r.spec->limits.disk_mb, 2048);
         assert_true(r.spec->limits.output_bytes == SPEC_UNSET);

@@ -37,7 +37,9 @@ static const struct field carrel_limits_rows[] = {
         { .name = "cpu_millicores", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, cpu_millicores), .min = 10,
           .max = CPUS_MAX * 1000, .fallback = SPEC_UNSET, .help = "Share of the processors; 1000 is one of them." },
         { .name = "pids", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, pids), .min = 1, .max = TASKS_MAX,
-          .fallback = 4096, .help = "Processes and threads at once." },
+          .fallback = SPEC_PIDS, .unwritten = "by memory: 4096; 8 for each MiB of memory_mb if that is less, but at least 256; one for each 8 MiB of the machine's "
+                                              "memory if that is more, but at most 16384",
+          .help = "Processes and threads at once." },
         { .name = "open_files", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, open_files), .min = 16,
           .max = FILES_MAX, .fallback = 65536, .help = "Open descriptors of one process. Where it is not written, a process begins with 1024 and may raise that itself "
                   "(ulimit -n); a number that is written here applies from the start. Never above the caller's own hard limit." },

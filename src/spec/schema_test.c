@@ -63,7 +63,7 @@ every_table_row_is_there(void **state)
         assert_int_equal(at(root, "allOf")->len, 5);
         assert_true(node_is_text(at(root, "allOf/1/if/properties/provider/const"), "mastra-e2b"));
         assert_true(node_is_text(at(root, "allOf/1/then/properties/config/required/0"), "template"));
-        assert_int_equal(at(root, "$defs/metadata.carrel/properties/limits/properties/pids/default")->integer, 4096);
+        assert_int_equal(at(root, "$defs/metadata.carrel/properties/limits/properties/pids/default")->integer, SPEC_PIDS);
         json_fini(&w);
         arena_fini(&arena);
 }

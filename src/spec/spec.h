@@ -21,6 +21,7 @@
 #define SPEC_UNSET UINT64_MAX
 
 enum { SPEC_DISK_MB = 2048 };         /* of private places, where nobody wrote a number */
+enum { SPEC_PIDS = 16384 };           /* the most where nobody wrote a number; plan/limits.c lowers it by memory */
 
 struct spec_place { unsigned line, column; };
 
@@ -29,7 +30,7 @@ struct spec_limits {                  /* AIP-36 limits and metadata.carrel.limit
         uint64_t memory_mb;           /* MiB, whole sandbox */
         uint64_t cpu_ms;              /* CPU time of the whole tree, per command */
         uint64_t cpu_millicores;      /* 1000 is one CPU */
-        uint64_t pids;                /* tasks at once; default 4096 */
+        uint64_t pids;                /* tasks at once; default SPEC_PIDS, lowered by memory */
         uint64_t open_files;          /* per process; default 65536, of which 1024 at the start */
         uint64_t io_read_bps;         /* bytes per second and device */
         uint64_t io_write_bps;

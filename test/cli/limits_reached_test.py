@@ -48,6 +48,18 @@ def run(counts):
         check("  in --json", got.get("limits_reached") == ["pids"], got)
 
 
+THREAD_COUNT = THREADS.replace("range(200)", "range(6000)").replace("started < 200", "started < 6000")
+
+
+def by_memory():
+    """Where nobody wrote pids: 512 tasks for 64 MiB, refused one by one and not killed for their memory; 4096 without memory_mb on a machine of less than 64 GiB."""
+    for what, limits, least, most in (("little memory, fewer tasks", "timeout_ms: 280000, memory_mb: 64", 400, 512), ("no memory_mb, 4096 tasks and more", "timeout_ms: 280000", 4000, 16384)):
+        with Workspace(limits=limits) as ws:
+            done = ws.run(["python3", "-c", "import threading; threading.stack_size(65536)" + THREAD_COUNT])
+            words = done.stdout.split()
+            check("pids by memory: " + what, done.returncode == 0 and len(words) == 2 and least <= int(words[1]) <= most, done)
+
+
 def mcp(d, name, arguments, box=None):
     return d.must("POST", "/mcp" + ("?sandbox=" + box if box else ""), {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}},
                   headers={"Accept": "application/json, text/event-stream"})["result"]
@@ -90,5 +102,6 @@ def has_counter():
 if __name__ == "__main__":
     COUNTS = has_counter()
     run(COUNTS)
+    by_memory()
     living(COUNTS)
     end()
