@@ -100,7 +100,18 @@ FILES = [
     ("dev.mem", "/dev/mem", READ, 0), ("dev.kvm", "/dev/kvm", BOTH, 0), ("dev.fuse", "/dev/fuse", BOTH, 0),
     ("dev.loopctl", "/dev/loop-control", BOTH, 0), ("dev.tun", "/dev/net/tun", BOTH, 0),
     ("dev.shm_tmpfile", "/dev/shm", BOTH | os.O_TMPFILE, 0), ("host.shadow", "/etc/shadow", READ, 16),
+    ("var.dpkg_status", "/var/lib/dpkg/status", READ, 16), ("var.dpkg_status_w", "/var/lib/dpkg/status", WRITE, 0),
+    ("var.dpkg_info_w", "/var/lib/dpkg/info", BOTH | os.O_TMPFILE, 0), ("var.dpkg_w", "/var/lib/dpkg", BOTH | os.O_TMPFILE, 0),
+    ("etc.carrel_host", "/etc/carrel/host.yaml", READ, 0), ("etc.w", "/etc", BOTH | os.O_TMPFILE, 0),
 ]
+
+CPU_LISTS = ["/sys/devices/system/cpu/" + name for name in ("online", "possible", "present")]
+DPKG_SHOWN = {"status", "info"}
+# Beside what is shown of the host's settings lie these, which may hold secrets, name accounts, or set PATH.
+SECRETIVE = ["/etc/chromium.d/apikeys", "/etc/maven/settings.xml", "/etc/R/Renviron.site", "/etc/ImageMagick-6/policy.xml", "/etc/php/8.2/fpm", "/etc/profile",
+             "/etc/bash.bashrc", "/etc/npmrc", "/etc/pip.conf", "/etc/gitconfig.d", "/etc/environment", "/etc/sudoers", "/etc/ssl/private"]
+# What a sandbox has where its manifest asks for nothing (docs/FIELDS.md); a task or a MiB more is what the runtime itself has.
+OPEN_FILES_MOST, PIDS_MOST, DISK_MIB_MOST = 65536, 16384 + 66, 2048 + 1
 
 LIMITS = ["RLIMIT_NPROC", "RLIMIT_NOFILE", "RLIMIT_CORE", "RLIMIT_MEMLOCK"]
 
@@ -194,6 +205,37 @@ def probe_processes():
     return count > 6, str(count)
 
 
+def probe_made_sys():
+    return all(os.access(path, os.R_OK) for path in CPU_LISTS), "the lists of processors"
+
+
+def probe_rest_of_sys():
+    found = [os.path.join(where, name) for where, _, names in os.walk("/sys") for name in names]
+    more = [path for path in found if path not in CPU_LISTS or os.access(path, os.W_OK)]
+    return bool(more) or os.access("/sys", os.W_OK), ",".join(more[:3])
+
+
+def probe_dpkg_more():
+    more = sorted(set(os.listdir("/var/lib/dpkg")) - DPKG_SHOWN)
+    return bool(more), ",".join(more[:3])
+
+
+def probe_settings():
+    found = [path for path in SECRETIVE if os.path.lexists(path)]
+    return bool(found), ",".join(found[:3])
+
+
+def probe_limit(which, most):
+    hard = resource.getrlimit(which)[1]
+    return hard == resource.RLIM_INFINITY or hard > most, str(hard)
+
+
+def probe_disk():
+    sizes = {place: os.statvfs(place) for place in ("/tmp", "/var/tmp", "/run", "/dev/shm", os.path.expanduser("~"))}
+    more = [place for place, v in sizes.items() if v.f_blocks * v.f_frsize >> 20 > DISK_MIB_MOST]
+    return bool(more), ",".join(more)
+
+
 def probe_secret():
     return "PROBE_SECRET" in os.environ, ""
 
@@ -219,6 +261,13 @@ def probes():
     yield "unix.path_host_robind", probe_connect, [socket.AF_UNIX, os.environ.get("PROBE_SOCKET", "/tmp/posture.sock")]
     yield "net.host_loopback", probe_connect, [socket.AF_INET, ("127.0.0.1", int(os.environ.get("PROBE_PORT", "1")))]
     yield "env.secret_inherited", probe_secret, []
+    yield "made.sys_cpus", probe_made_sys, []
+    yield "made.sys_more", probe_rest_of_sys, []
+    yield "var.dpkg_more", probe_dpkg_more, []
+    yield "etc.secretive", probe_settings, []
+    yield "limit.open_files", probe_limit, [resource.RLIMIT_NOFILE, OPEN_FILES_MOST]
+    yield "limit.pids", probe_limit, [resource.RLIMIT_NPROC, PIDS_MOST]
+    yield "limit.disk", probe_disk, []
 
 
 RESULT = -1     # in a probe's child: where it writes its answer
