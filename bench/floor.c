@@ -2,7 +2,7 @@
  * bench/floor.c - what the kernel alone asks for the isolation of one `carrel run`, with nothing of Carrel in it.
  *
  * Room: none (a measuring tool). Touches: everything a box is made of.
- * Theory: one static program that is told everything in advance (bench/run turns `carrel plan --json` into its
+ * Theory: one static program that gets everything in advance (bench/run turns `carrel plan --json` into its
  * arguments) and then makes the same groups, namespaces, mounts, limits, Landlock rules and filter in the fewest and
  * cheapest system calls we know: one clone that shares memory, relative names, no checks of what is known, one process
  * less. It parses nothing, judges nothing, survives nothing: that is the difference that is measured against it.

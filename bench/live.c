@@ -3,7 +3,7 @@
  *
  * Room: none (a measuring tool). Touches: processes, sockets.
  * Theory: every mode runs the same program the same number of times, one after the other, and waits for its end and for the end of its
- * output; a line with each time in microseconds goes to standard output. The bare mode is the floor: a pid 1 of our own
+ * output; a line with each time in microseconds goes to standard output. The bare mode is the floor: a pid 1 of its own
  * in namespaces of its own, told over a socket what to start, with one pipe for the output, and nothing of Carrel in it.
  *
  *     live bare COUNT PROGRAM
@@ -200,7 +200,7 @@ box_once(int box)
         (void)close(pair[1]);
         (void)channel_drain(pair[0]);
         (void)close(pair[0]);
-        while (ends == 0) {                    /* the keeper is told as well, and takes it in */
+        while (ends == 0) {                    /* the keeper receives it too */
                 if (wire_receive(box, 1, &m, body, sizeof body) != 1)
                         broken("the box");
                 ends = m.kind == WIRE_BOX_FINISHED;

@@ -2,7 +2,7 @@
  * bench/wall.c - the two ends of a connection, to measure what stands between them.
  *
  * Room: none (a measuring tool). Touches: sockets.
- * Theory: the same server and the same client whoever passes the bytes on. Nothing is allocated while it measures: what is known of a connection stands in a table by its
+ * Theory: the same server and client, whichever program relays the bytes. Nothing is allocated during a measurement: connections are in a table by their
  * descriptor. A client of `latency` and `rate` sends a TLS greeting (so that who looks at greetings has one to look at), the server answers 64 bytes and ends first, so
  * that no port of the client's or of a proxy's stays taken. `bulk` asks for bytes without end.
  *

@@ -76,7 +76,7 @@ begin(void)
         b.groups = (struct groups){ .root = -1, .work = -1, .events = -1 };
         b.deadline.due_ms = b.floor.due_ms = b.late.due_ms = tick.due_ms = LOOP_NEVER;
         b.protocol = BOX_PROTOCOL;
-        b.has_guest = b.has_maker = 1;         /* a maker who is told to kill and takes his time */
+        b.has_guest = b.has_maker = 1;         /* a maker that is asked to kill, and is slow */
         pair_open(SOCK_SEQPACKET, maker);
         b.maker.fd = maker[0];
         (void)journal_open(&b.journal, directory, b.protocol);

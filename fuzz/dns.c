@@ -22,7 +22,7 @@ must(int holds)
                 abort();
 }
 
-/* The answer to `q`, as a client reads it: `address` alone, or that there is none. */
+/* The answer to `q`, as a client reads it: `address` alone, or no address. */
 static void
 answer_check(const struct dns_query *q, const uint8_t *bytes, size_t len, const uint8_t *address)
 {

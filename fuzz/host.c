@@ -2,7 +2,7 @@
  * fuzz/host.c - any text as a host name, through every reader that it meets on its way out.
  *
  * What egress_host_read() accepts no reader of addresses takes for an address, and it goes through the bytes of a DNS question, of the C
- * library and our own, without change. What it gives is judged as what it was given; a name out of a question is judged as its text.
+ * library and Carrel's own, unchanged. What it gives is judged as what it was given; a name out of a question is judged as its text.
  */
 #include <arpa/inet.h>
 #include <arpa/nameser.h>

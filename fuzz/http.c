@@ -2,7 +2,7 @@
  * fuzz/http.c - any bytes as a connection's requests, as a request for a port, and as a server's answer.
  *
  * Beyond not crashing: what http_head.h lets through the parser reads as well, or it is refused; both end a message at the same byte,
- * however the bytes were cut; and a head that is written anew for the other side passes it again, with the same framing.
+ * however the bytes were cut; and a head that is rewritten for the other side passes it again, with the same framing.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /*
  * fuzz/http1.c - any bytes as what a client sends on a plain HTTP/1 connection.
  *
- * Beyond not crashing: byte by byte the same requests are told, the same bytes pass, and the same error ends it; nothing of a request passes
- * before leave was given; and no request that is told is for another host than the Host that stands in its bytes.
+ * Beyond not crashing: byte by byte the same requests are reported, the same bytes pass, and the same error ends it; nothing of a request passes
+ * before leave was given; and no reported request is for another host than the Host in its bytes.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ mix(struct seen *s, const void *bytes, size_t len)
                 s->hash = (s->hash ^ ((const uint8_t *)bytes)[i]) * 16777619u;
 }
 
-/* Its host stands in the head, behind the name of the field. */
+/* Its host is in the head, after the name of the field. */
 static void
 request_check(const struct http1_request *r, const char *head, size_t len)
 {

@@ -1,8 +1,8 @@
 /*
  * fuzz/http2.c - any bytes as what a client sends on a cleartext HTTP/2 connection, behind its preface.
  *
- * Beyond not crashing: byte by byte the same requests are told, the same bytes pass, and the same error ends it; nothing of a request passes
- * before leave was given; and nghttp2's own server, given the bytes that passed, sees no request for another host than those that were told.
+ * Beyond not crashing: byte by byte the same requests are reported, the same bytes pass, and the same error ends it; nothing of a request passes
+ * before leave was given; and nghttp2's own server, given the bytes that passed, sees no request for another host than those that were reported.
  */
 #include <nghttp2/nghttp2.h>
 #include <stdint.h>

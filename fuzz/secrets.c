@@ -1,8 +1,8 @@
 /*
  * fuzz/secrets.c - any bytes as a SECRETS.md, and as what a host file says of secrets: declarations, grants and sources, or an error.
  *
- * Beyond not crashing: a slug is a slug and stands once, no entry that was read holds a value, a grant belongs to a slug that is restricted, nobody is
- * granted what no grant names him for, and a source is of one kind with what that kind needs.
+ * Beyond not crashing: a slug is well-formed and unique, no entry that was read holds a value, a grant belongs to a slug that is restricted, no user is
+ * granted access without a grant, and a source is of one kind with what that kind needs.
  */
 #include <stdint.h>
 #include <stdlib.h>

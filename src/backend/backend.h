@@ -1,7 +1,7 @@
 /*
  * backend/backend.h - a way of isolating, as callers see it: a plan becomes a box, the box ends once.
  *
- * Whoever starts a box keeps its guest's control socket and speaks to the guest there (wire/message.h); the
+ * The caller that starts a box keeps its guest's control socket and sends messages to the guest (wire/message.h); the
  * backend only makes, kills and cleans. A backend is one struct of functions; backends never include each other.
  */
 #ifndef CARREL_BACKEND_BACKEND_H
@@ -48,7 +48,7 @@ struct backend {
         /* Reads news without waiting. 0, or -1 when the backend itself is lost. */
         int (*read)(struct backend_box *box, struct backend_news *ret, struct error *e);
 
-        /* Nanoseconds of CPU time used so far, UINT64_MAX where nobody counts. */
+        /* Nanoseconds of CPU time used so far, UINT64_MAX if it is not counted. */
         uint64_t (*cpu_ns)(const struct backend_box *box);
 
         /* Ends every process of the box, now. Any number of times. */

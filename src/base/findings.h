@@ -1,7 +1,7 @@
 /*
  * base/findings.h - everything a judge has to say about one input: errors and warnings, in order.
  *
- * The first error is the verdict; later ones are there so that a person can mend a file in one go.
+ * The first error is the verdict; later ones let a person fix a file in one go.
  * Owned by the caller; the lists live in an arena.
  */
 #ifndef CARREL_BASE_FINDINGS_H

@@ -1,7 +1,7 @@
 /*
  * base/floor.h - what of a file system stays free while a sandbox writes to it.
  *
- * A workspace has no quota, so that whoever follows a command looks now and then and ends it here. Both followers use this one rule.
+ * A workspace has no quota, so the process that follows a command checks it from time to time, and ends the command here. Both followers use this one rule.
  */
 #ifndef CARREL_BASE_FLOOR_H
 #define CARREL_BASE_FLOOR_H

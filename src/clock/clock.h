@@ -1,7 +1,7 @@
 /*
  * clock/clock.h - what time it is, and waiting until then.
  *
- * Every limit, deadline, lifetime and retry counts on the boot clock, which goes on while the machine sleeps and which nobody can set.
+ * Every limit, deadline, lifetime and retry counts on the boot clock, which also counts while the machine sleeps and which cannot be set.
  * The wall clock is only for moments that people see or give.
  *
  * In a build with -Dtest_layers=true, CARREL_TEST_CLOCK names a file of two int64: milliseconds that a test adds to the boot clock and to the wall clock.

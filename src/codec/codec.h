@@ -15,7 +15,7 @@
 enum { BODY_MAX = 1 << 20 /* bytes of a body that is read as a whole */ };
 enum { PATH_WORDS_MAX = 4, PATH_WORD_ROOM = 256 };
 
-/* What stands in a path where its route has names in braces. */
+/* The values of a path for the names in braces of its route. */
 struct path_words {
         struct { const char *name; char value[PATH_WORD_ROOM]; } list[PATH_WORDS_MAX];         /* the name ends at "}" or NUL; decoded */
         size_t count;
@@ -24,7 +24,7 @@ struct path_words {
 /* The word of this name, or NULL. */
 const char *path_word(const struct path_words *words, const char *name);
 
-/* What a request for an operation is made of. NULL or 0 where there is none. */
+/* What a request for an operation is made of. NULL or 0 if missing. */
 struct codec_call {
         const struct operation *operation;
         const struct path_words *path;
@@ -55,7 +55,7 @@ int codec_members(struct arena *arena, const struct operation *o, const struct n
  */
 int codec_query_check(const struct operation *o, const char *method, const char *route, const char *query, struct error *e);
 
-/* A value of the query, decoded into the arena; NULL where there is none or it is not well encoded. */
+/* A value of the query, decoded into the arena; NULL if it is missing or badly encoded. */
 const char *codec_query(struct arena *arena, const char *query, const char *name);
 
 /*

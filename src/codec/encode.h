@@ -26,7 +26,7 @@ int percent_read(const char *text, size_t len, int is_query, char *out, size_t *
 /* A member whose value is bytes: text, or base64. */
 void encode_member(struct json_writer *w, const char *key, const void *bytes, size_t len, int is_base64);
 
-/* How many of these bytes may be told now as text: all but an incomplete character at their end, which may become whole. */
+/* How many of these bytes can be sent as text now: all but an incomplete character at their end. */
 size_t encode_whole_len(const char *bytes, size_t len);
 
 #endif

@@ -2,7 +2,7 @@
  * codec/read.c - JSON, path and query to the record of a call.
  *
  * Room: codec (deciding). Touches: mem.
- * Theory: what a field may be stands in the operation table; here stands only how JSON and URLs spell each type. An unknown name is an error
+ * Theory: the operation table defines each field; this file only defines how JSON and URLs spell each type. An unknown name is an error
  * that names the nearest known one: a misspelt option never passes as an absent one.
  */
 #include <inttypes.h>
@@ -133,7 +133,7 @@ struct part {
         size_t name_len, value_len;
 };
 
-/* The next one that `at` stands on, and moves it behind; false at the end. */
+/* The entry at `at`, which then moves behind it; false at the end. */
 static bool
 next_part(const char **at, struct part *ret)
 {

@@ -23,7 +23,7 @@ enum outcome_word {
         OUTCOME_MAX
 };
 
-/* Limits that refuse something and end nothing: the command goes on, and says of it what it likes. Not among them is open_files: the kernel counts no EMFILE. */
+/* Limits that refuse something and end nothing: the command keeps running. open_files is not among them, because the kernel does not count EMFILE. */
 enum outcome_limit {
         OUTCOME_DISK = 1u << 0,        /* limits.disk_mb: the private disk was full when the command ended */
         OUTCOME_PIDS = 1u << 1,        /* limits.pids: a process or a thread was not started while it ran. Known where a control group counts */

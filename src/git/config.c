@@ -1,10 +1,10 @@
 /*
- * git/config.c - our own strict reader of git's configuration, and the list of keys that run nothing.
+ * git/config.c - a strict reader of git's configuration, and the list of keys that run nothing.
  *
  * Room: git (deciding, pure). Touches: nothing.
  * Theory: it reads what git reads, byte for byte as git's own config.c does, or it says that it does not. See git-config(1), "Syntax".
  *
- *     [section]  [section "sub\"section"]  [section.subsection]  key  key = value ; comment      a value goes on after "\" at the end of a line
+ *     [section]  [section "sub\"section"]  [section.subsection]  key  key = value ; comment      a value continues after "\" at the end of a line
  */
 #include "git/config.h"
 
@@ -313,7 +313,7 @@ is_url(const char *value)
 
 /* -- the list ---------------------------------------------------------------------------------------------------- */
 
-/* "*" stands for a subsection, or for a key. is_word also takes true, false, numbers, names of ways. */
+/* "*" is any subsection, or any key. is_word also takes true, false, numbers, names of ways. */
 static const struct { const char *section, *key; bool has_sub; bool (*is_fit)(const char *value); } harmless[] = {
         { "user", "name", false, is_any }, { "user", "email", false, is_any }, { "user", "useconfigonly", false, is_word }, { "user", "signingkey", false, is_word },
         { "author", "name", false, is_any }, { "author", "email", false, is_any }, { "committer", "name", false, is_any }, { "committer", "email", false, is_any },

@@ -1,5 +1,5 @@
 /*
- * git/config.h - our own strict reader of git's configuration, and the list of keys that run nothing.
+ * git/config.h - a strict reader of git's configuration, and the list of keys that run nothing.
  *
  * The list is an allow-list: a key that is not in it, or an ordinary key with a value that is not ordinary (a URL with a helper, a submodule that
  * is updated by a command), counts as one that may run a program, redirect a connection or read another file. Sections and keys are compared

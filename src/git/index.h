@@ -1,8 +1,8 @@
 /*
- * git/index.h - does a repository's index track a name? Our own reader of git's index, versions 2, 3 and 4.
+ * git/index.h - does a repository's index track a name? A reader of git's index, versions 2, 3 and 4.
  *
  * What the index tracks is the project's content: git must be able to check it out, merge and rebase it. The index itself is
- * written by whoever can write in the repository, so its answer only ever loosens a rule that strict mode keeps.
+ * written by every process that can write in the repository, so its answer only loosens a rule that strict mode keeps.
  */
 #ifndef CARREL_GIT_INDEX_H
 #define CARREL_GIT_INDEX_H

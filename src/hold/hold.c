@@ -3,7 +3,7 @@
  *
  * Room: hold (words). Touches: mem, fd.
  * Theory: a gate may ask for what it had asked for before it was killed, so each answer is the same however often it is asked: a pair of listeners that is
- * held already is handed out again, a name that is known is told again. What does not find room is refused to the gate, never dropped unsaid.
+ * is held already is returned again, and so is a name that is known. What does not find room is refused to the gate, never dropped unsaid.
  */
 #include "hold/hold.h"
 
@@ -60,7 +60,7 @@ hold_unlink(struct hold *h)
                 (void)close(h->link);
         h->link = -1;
         for (size_t i = 0; i < HOLD_WAITING_MAX; i++)
-                h->waiting[i].is_told = true;          /* whoever asked is gone: the answer is kept, and nobody is told */
+                h->waiting[i].is_told = true;          /* the gate that asked has gone: the answer is kept, and not sent */
 }
 
 static size_t
@@ -159,7 +159,7 @@ close_pairs(struct hold *h, uint32_t index)
         }
 }
 
-/* 0, or -1: a name that could not be kept would stand for another one day, so the gate that told it is let go. */
+/* 0, or -1: the gate's link is closed, because the address of a name that is not kept could later be given to another name. */
 static int
 named(struct hold *h, const struct wire_wall_named *n)
 {
@@ -167,7 +167,7 @@ named(struct hold *h, const struct wire_wall_named *n)
         bool was_told = h->is_begun;
         char *host;
 
-        if (n->is_retired && n->host[0] == '\0') {            /* whose address it was stays known: the next gate is told as well */
+        if (n->is_retired && n->host[0] == '\0') {            /* the name of an address is kept: the next gate receives it too */
                 if (row)
                         row->is_retired = true;
                 close_pairs(h, n->index);

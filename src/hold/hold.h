@@ -2,7 +2,7 @@
  * hold/hold.h - what of a wall outlives its gate: sockets, names, listeners, and what was refused.
  *
  * Kept by the box of a daemon's sandbox, and by `carrel run` and `carrel gate` themselves. A gate can be killed at any moment: what goes to the wall waits in
- * the queues of the sockets held here, and a gate that is started anew is handed everything again. Needs nothing but libc; answers negative errno values.
+ * the queues of the sockets held here, and a new gate receives everything again. Needs nothing but libc; answers negative errno values.
  *
  *     empty --hold_take(WIRE_WALL)--> held --hold_link()--> linked --the gate is gone: hold_hear() < 0--> held
  */
@@ -39,7 +39,7 @@ struct hold {
         struct hold_pair pairs[HOLD_PAIRS_MAX];      size_t pair_count;
         struct hold_name *names;       size_t name_count, name_room;
         size_t told;                   /* of the names; name_count and is_begun: the gate knows all */
-        bool is_counted, is_begun;     /* it was told what was counted; and all */
+        bool is_counted, is_begun;     /* the counters were sent to it; and everything */
         struct wire_wall_counted counted;      /* the bytes that passed, over all gates */
         struct hold_waiting waiting[HOLD_WAITING_MAX];
         uint32_t last_number;
@@ -48,7 +48,7 @@ struct hold {
         uint64_t denied;               /* so many numbers were given so far */
         /* Asks pid 1 (WIRE_WALL_LISTEN); 0 or -errno. */
         int (*ask)(void *data, const struct wire_wall_listen *wanted);
-        /* The exec that was refused this: by its group (cgroup v2 id, 0: not known) and the moment; 0: not known. NULL: nobody knows. */
+        /* The exec that was refused this: by its group (cgroup v2 id, 0: not known) and the moment; 0: not known. NULL: never known. */
         uint32_t (*find_exec)(void *data, const struct wire_wall_denied *d);
         void *data;
 };
@@ -65,7 +65,7 @@ int hold_take(struct hold *h, struct wire_message *m, const void *body);
  */
 int hold_link(struct hold *h, int fds[HOLD_FDS_MAX + 1], size_t *ret_fd_count, struct wall_listener listeners[HOLD_LISTENERS_MAX], size_t *ret_listener_count);
 
-/* Events to wait for on h->link: POLLIN, and POLLOUT while names are still to be told. */
+/* Events to wait for on h->link: POLLIN, and POLLOUT while names wait to be sent. */
 short hold_events(const struct hold *h);
 
 /* The link is readable or writable: takes in what the gate says, tells it what it does not know yet. -1: the gate is gone, and h->link is -1. */
@@ -77,7 +77,7 @@ bool hold_denied(struct hold *h, struct wire_wall_denied *d);
 /* pid 1 answered; takes the message's descriptors. */
 void hold_listened(struct hold *h, struct wire_message *m, const struct wire_wall_listened *answer);
 
-/* What has this number; NULL: it is not kept any more, or there is none. */
+/* The refusal with this number; NULL: it does not exist, or is no longer kept. */
 struct hold_denial *hold_denial(struct hold *h, uint64_t number);
 
 /* The number of the oldest that is kept after `number`; 0: none is. From 0 on it leads through all of them. */

@@ -57,7 +57,7 @@ take(size_t low_ports)
         assert_int_equal(m.fds[0], -1);
 }
 
-/* Links a gate, and gives its end; everything else it was handed is looked at and let go. */
+/* Links a gate, and returns its end; everything else that it received is checked and closed. */
 static int
 link_gate(size_t want_listeners)
 {
@@ -143,7 +143,7 @@ a_new_gate_is_told_everything(void **state)
         assert_int_equal(open_count(), before);
 }
 
-/* More names than a socket holds: they are told as the gate reads. */
+/* More names than a socket holds: they are sent as the gate reads. */
 static void
 many_names_wait_for_room(void **state)
 {
@@ -172,7 +172,7 @@ many_names_wait_for_room(void **state)
         hold_fini(&hold);
 }
 
-/* What a gate said last of bytes is what the next one is told. */
+/* The next gate receives the last counters of the gate before it. */
 static void
 bytes_outlive_the_gate(void **state)
 {
@@ -408,7 +408,7 @@ denials_are_kept_and_counted(void **state)
         hold_fini(&hold);
 }
 
-/* Two execs that are refused the same are two; and what the gate could not tell is counted, as nobody's. */
+/* The same refusal for two execs is two entries; what the gate could not send is counted, without an exec. */
 static void
 a_denial_belongs_to_one_exec(void **state)
 {
@@ -440,7 +440,7 @@ a_denial_belongs_to_one_exec(void **state)
         hold_fini(&hold);
 }
 
-/* A gate that breaks the rules is let go; what it could break by it is nothing but its own link. */
+/* A gate that breaks the protocol loses its link, and nothing else is affected. */
 static void
 a_gate_is_not_believed(void **state)
 {

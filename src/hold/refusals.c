@@ -2,7 +2,7 @@
  * hold/refusals.c - what was refused, command by command.
  *
  * Room: hold (words). Touches: mem.
- * Theory: whoever reads a command's result is a model with little room: the same thing refused again is one line with how often, and of many things the first few are
+ * Theory: the reader of a command's result is a model with little context: a repeated refusal is one line with a count, and of many refusals the first few are
  * listed, because what comes later is mostly what the first ones led to. What is not listed is counted all the same, so that nothing can be hidden behind a crowd.
  */
 #include "hold/refusals.h"

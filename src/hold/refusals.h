@@ -36,7 +36,7 @@ struct refusals {
         uint64_t version;              /* grows with each change */
 };
 
-/* Is it the same thing, whoever asked for it and whenever? */
+/* Is it the same request, of any exec and at any time? */
 bool refusal_is_same(const struct wire_wall_denied *a, const struct wire_wall_denied *b);
 
 /* a + b, and never less than either. */

@@ -98,7 +98,7 @@ image_open(enum image image, int *ret_fd, struct error *e)
         }
         if (memory_file_seal(fd) < 0)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "sealing %s", row->name);
-        /* Away from the low numbers: whoever executes it puts its own descriptors there first. */
+        /* Away from the low numbers: the process that executes it puts its own descriptors there first. */
         *ret_fd = fcntl(fd, F_DUPFD_CLOEXEC, IMAGE_FD_FIRST);
         if (*ret_fd >= 0)
                 return 0;

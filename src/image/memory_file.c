@@ -1,5 +1,5 @@
 /*
- * image/memory_file.c - memory files that nobody can change any more.
+ * image/memory_file.c - sealed memory files.
  *
  * Room: image (words). Touches: fd.
  */

@@ -1,5 +1,5 @@
 /*
- * image/memory_file.h - memory files that nobody can change any more.
+ * image/memory_file.h - sealed memory files.
  */
 #ifndef CARREL_IMAGE_MEMORY_FILE_H
 #define CARREL_IMAGE_MEMORY_FILE_H

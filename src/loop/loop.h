@@ -39,16 +39,16 @@ int loop_watch_add(struct loop *l, struct loop_watch *w, int fd, uint32_t events
 int loop_watch_change(struct loop_watch *w, uint32_t events);
 void loop_watch_remove(struct loop_watch *w);
 
-/* From now on `to` watches what `from` did, which is not watching any more; they may be one. What is ready already is told again. 0 or -errno, and nothing changed. */
+/* From now on `to` watches what `from` did, which is not watching any more; they may be one. What is ready already is reported again. 0 or -errno, and nothing changed. */
 int loop_watch_move(struct loop_watch *from, struct loop_watch *to, uint32_t events, void (*ready)(struct loop_watch *w, uint32_t events));
 
-/* Ends watching a descriptor that is closed next and that nobody else has open: the kernel forgets those by itself. */
+/* Ends watching a descriptor that is closed next and that no other process has open: the kernel forgets those itself. */
 void loop_watch_forget(struct loop_watch *w);
 
 /* Room for so many timers at once: as long as there are no more of them, loop_timer_set() does not fail. 0 or -ENOMEM. */
 int loop_timers_reserve(struct loop *l, size_t count);
 
-/* Sets a timer anew; `due_ms` LOOP_NEVER only takes it away. An overdue timer fires in the next turn; in order of their moments. 0 or -ENOMEM. */
+/* Sets a timer again; `due_ms` LOOP_NEVER only removes it. An overdue timer fires in the next turn; in order of their moments. 0 or -ENOMEM. */
 int loop_timer_set(struct loop *l, struct loop_timer *t, uint64_t due_ms, void (*fire)(struct loop_timer *t));
 void loop_timer_remove(struct loop_timer *t);
 

@@ -2,7 +2,7 @@
  * proto/dns.c - the questions that a sandbox's programs put to a name server, and the answers that the gate gives them.
  *
  * Room: proto (deciding, pure). Touches: nothing; bytes in, bytes out.
- * Theory: a question is echoed byte for byte and never put together anew, so that a client's checks of its own question hold. The text of
+ * Theory: a question is echoed byte for byte and never built again, so that a client's checks of its own question hold. The text of
  * a name is made once, here, of bytes that mean the same to everybody; any other byte makes it no name.
  */
 #include "proto/dns.h"
@@ -122,7 +122,7 @@ question_check(uint16_t type, uint16_t class)
         return DNS_NOERROR;
 }
 
-/* Name, type and class of the one question, and what stands behind it. */
+/* Name, type and class of the one question, and what follows it. */
 static enum dns_rcode
 body_read(const uint8_t *bytes, size_t len, struct dns_query *ret, bool *ret_is_name)
 {

@@ -1,7 +1,7 @@
 /*
  * proto/dns.h - the questions that a sandbox's programs put to a name server, and the answers that the gate gives them.
  *
- * Deciding, pure. One question a message, class IN, opcode QUERY, no compression; an OPT record (EDNS, version 0) may stand beside it. Whatever else
+ * Deciding, pure. One question a message, class IN, opcode QUERY, no compression; an OPT record (EDNS, version 0) is allowed. Whatever else
  * comes is answered with the code that says what was wrong with it, or not at all. Framing over TCP (two bytes of length) is the caller's.
  * Source: RFC 1035, 2308 (answers that deny), 6891 (EDNS), 8482 (ANY), 8914 (extended errors); attacks H10, H20.
  */

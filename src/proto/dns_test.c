@@ -1,5 +1,5 @@
 /*
- * proto/dns_test.c - which questions are answered, with which code the others are, and what stands in an answer.
+ * proto/dns_test.c - which questions are answered, with which code the others are, and what an answer contains.
  */
 #include "proto/dns.h"
 

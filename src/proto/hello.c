@@ -60,7 +60,7 @@ take_number(struct cursor *c, unsigned len, size_t *ret)
         return true;
 }
 
-/* A vector behind a length of `width` bytes, to be read by itself: *ret sees it alone, `c` stands behind it. */
+/* A vector behind a length of `width` bytes, to be read by itself: *ret covers only the vector, `c` continues after it. */
 static bool
 take_vector(struct cursor *c, unsigned width, struct cursor *ret)
 {
@@ -281,7 +281,7 @@ hello_retry(const uint8_t *bytes, size_t len)
         if (len <= TYPE_AT)
                 return -1;
         if (bytes[TYPE_AT] != SERVER_HELLO || ((size_t)bytes[3] << 8 | bytes[4]) < BODY_LEAST)
-                return 1;              /* cut into pieces, or out of order: whoever looks for a second greeting loses nothing */
+                return 1;              /* cut into pieces, or out of order: a search for a second greeting misses nothing */
         if (len < RANDOM_AT + RANDOM_LEN)
                 return -1;
         return memcmp(bytes + RANDOM_AT, retry, RANDOM_LEN) == 0;

@@ -28,7 +28,7 @@ enum hello_verdict {
 
 struct hello {
         char name[HELLO_NAME_MAX + 1]; /* host_name as written: letters, digits, "-", "_", "."; no address, no final dot; "": no SNI */
-        /* encrypted_client_hello (0xfe0d) stands there. Clients send it at random too (GREASE), which nobody can tell from the real one: the name above is then the
+        /* has encrypted_client_hello (0xfe0d). Clients also send it at random (GREASE), which cannot be distinguished from the real one: the name above is then the
          * outer one, and still the only one that the gate lets lead anywhere. */
         bool has_ech;
         bool has_alpn;
@@ -45,7 +45,7 @@ void hello_init(struct hello *h);
 enum hello_verdict hello_read(struct hello *h, const uint8_t *bytes, size_t len);
 
 /*
- * The first bytes of the server's answer. 1: the greeting is to be said once more, in clear text (HelloRetryRequest), or it cannot be told that it is not; 0: anything
+ * The first bytes of the server's answer. 1: the client must send its greeting once more, in clear text (HelloRetryRequest), or this cannot be excluded; 0: anything
  * else; -1: more bytes are needed. What the client says in between (RFC 8446 4.2.10, D.4) are records of other types.
  */
 int hello_retry(const uint8_t *bytes, size_t len);

@@ -235,7 +235,7 @@ H13_a_server_may_ask_for_a_second_greeting(void **state)
                 { BYTES(""), -1 }, { BYTES("\x16\3\3\0\x58"), -1 }, { BYTES("\x16\3\3\0\x58\2\0\0\x54\3\3"), -1 },
                 { BYTES("\x16\3\3\0\x58\2\0\0\x54\3\3" AGAIN), 1 }, { BYTES("\x16\3\3\0\x58\2\0\0\x54\3\3" RANDOM), 0 },
                 { BYTES("\x15\3\3\0\2\2\x28"), 0 }, { BYTES("!"), 0 },
-                { BYTES("\x16\3\3\0\x07\2\0\0\x54\3\3\xcf"), 1 }, { BYTES("\x16\3\3\0\4\0\0\0\0"), 1 },      /* cannot be told: as if it did */
+                { BYTES("\x16\3\3\0\x07\2\0\0\x54\3\3\xcf"), 1 }, { BYTES("\x16\3\3\0\4\0\0\0\0"), 1 },      /* cannot be known: treated as if it did */
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

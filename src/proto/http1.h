@@ -77,7 +77,7 @@ void http1_switched(struct http1 *j, bool is_switched);
 
 /*
  * The other direction, asked only while HTTP1_WAITING: all bytes that the server sent on this connection, `len` of them. 1: it switched (101); 0: it answered
- * otherwise; -1: cannot be told yet; -2: no HTTP answer, or HTTP1_HEAD_MAX bytes and no answer.
+ * otherwise; -1: not known yet; -2: no HTTP answer, or HTTP1_HEAD_MAX bytes and no answer.
  */
 int http1_answer_status(const char *bytes, size_t len);
 

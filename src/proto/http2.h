@@ -29,7 +29,7 @@ enum {
 };
 
 struct http2_request {
-        struct authority host;         /* :authority, or host; both, if both stand there */
+        struct authority host;         /* :authority, or host; both if both are present */
         uint32_t stream;
         char method[24];
 };

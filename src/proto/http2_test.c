@@ -1,5 +1,5 @@
 /*
- * proto/http2_test.c - H12 for cleartext HTTP/2: every stream's request is told before a byte of it passes, however the bytes and the block are cut.
+ * proto/http2_test.c - H12 for cleartext HTTP/2: every stream's request is reported before a byte of it passes, however the bytes and the block are cut.
  */
 #include "proto/http2.h"
 

@@ -2,7 +2,7 @@
  * proto/http_head.c - what may be an HTTP message at all.
  *
  * Room: proto (deciding, pure). Touches: nothing; it only looks.
- * Theory: G01. One pass finds bytes that stand in no head, the second reads lines; both refuse what RFC 9112 merely discourages. A
+ * Theory: G01. One pass finds bytes that no head may contain, the second reads lines; both refuse what RFC 9112 merely discourages. A
  * message that two readers could frame in two ways never gets as far as a parser.
  */
 #include "proto/http_head.h"
@@ -390,7 +390,7 @@ take_size_byte(struct http_body *b, char byte, struct error *e)
         return 0;
 }
 
-/* The bytes that always have to be the same, and what follows them. */
+/* The bytes that must always be the same, and what follows them. */
 static int
 take_fixed_byte(struct http_body *b, char byte, struct error *e)
 {

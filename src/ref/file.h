@@ -25,8 +25,8 @@ int ref_file_read(struct arena *arena, const char *path, size_t max, struct ref_
                   struct error *e);
 
 /*
- * The same for a file that is looked for by its place and not named by anybody: it has to belong to root or to this process's user, and nobody
- * else may be able to write it. Errors: as above, and ERROR_FILE_UNREADABLE "untrusted".
+ * The same for a file at a default place: it must belong to root or to this process's user, and other users must not be able
+ * to write it. Errors: as above, and ERROR_FILE_UNREADABLE "untrusted".
  */
 int ref_file_read_trusted(struct arena *arena, const char *path, size_t max, struct ref_reads *reads, const char **ret_bytes, size_t *ret_len,
                           struct error *e);

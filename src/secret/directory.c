@@ -2,8 +2,8 @@
  * secret/directory.c - a directory with one file for each slug, as systemd gives its services ($CREDENTIALS_DIRECTORY).
  *
  * Room: secret (acting). Touches: fd, the environment (CREDENTIALS_DIRECTORY).
- * Theory: opened by handle and beneath it: links that lead out are refused by the kernel. The directory is ours or root's and writable to
- * nobody else. One line feed at a file's end is the editor's, and is taken away.
+ * Theory: opened by handle and beneath it: links that lead out are refused by the kernel. The directory belongs to this user or root, and other
+ * users cannot write to it. A line feed at the end of a file is the editor's, and is removed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ open_directory(const char *path, struct error *e)
         return fail(e, ERROR_FILE_UNREADABLE, "the directory of secrets %.200s is not ours, or others can write to it", path);
 }
 
-/* "/" cannot stand in a name, and "." not in a slug. */
+/* A name cannot contain "/", and a slug cannot contain ".". */
 static int
 open_slug(int directory, const char *slug)
 {

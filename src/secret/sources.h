@@ -21,7 +21,7 @@ struct secret_sources {
 };
 
 /*
- * Takes the variables that the sources name out of the environment, which loses them: nobody finds them there later, neither in /proc. Adds
+ * Takes the variables that the sources name out of the environment, which loses them, so that they are not in /proc either. Adds
  * to `*values`, made here where it is NULL. Errors: ERROR_NO_MEMORY, ERROR_AUTH_UNRESOLVABLE (too long).
  */
 int secret_variables_take(const struct host_sources *sources, char **environment, struct secret_values **values, struct error *e);

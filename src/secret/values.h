@@ -48,7 +48,7 @@ const char *secret_value_look(const struct secret_values *values, const char *sl
 int secret_value_find(const struct secret_values *values, const char *slug, const char *path, const char **ret,
                       struct error *e);
 
-/* What is open: a regular file of ours, or of root's alone, at most `most` bytes, that nobody else can read or write? Errors as above. */
+/* What is open: a regular file of this user or root, at most `most` bytes, that other users can neither read nor write? Errors as above. */
 int secret_file_check(int fd, const char *path, off_t most, struct error *e);
 
 /* The whole of it, `room` bytes at most. Errors: ERROR_FILE_UNREADABLE "io". */

@@ -3,7 +3,7 @@
  *
  * A child says a number after each change and is killed with its log as it stands. The log is cut at every boundary of a frame, one byte before and one behind
  * it, and at bytes between; bytes of it are turned; the database's own bytes are turned. How many bytes is said by POWER_STEP (1 for every
- * one) or CARREL_TEST_DEEP. Each image is opened: what it holds has to be the state after one of the changes, never a mixture.
+ * one) or CARREL_TEST_DEEP. Each image is opened: it must hold the state after one of the changes, never a mixture.
  * slow: 30 s: with --all thousands of images of a database are opened
  */
 #include <fcntl.h>
@@ -307,7 +307,7 @@ a_log_cut_anywhere_is_a_beginning(void **state)
 {
         int last = 0, cuts = 0;
 
-        assert_true(database.len > 0 && journal.len > LOG_HEAD + FRAME);       /* all there is stands in the log, nothing in a file of no bytes */
+        assert_true(database.len > 0 && journal.len > LOG_HEAD + FRAME);       /* everything is in the log, and the file is empty */
         assert_int_equal(recovered(NULL, 0), 0);
         for (size_t at = 0; at <= journal.len; at++) {
                 size_t in = at >= LOG_HEAD ? (at - LOG_HEAD) % FRAME : at;

@@ -1,5 +1,5 @@
 /*
- * store/query.h - one statement of the database: what the files of this room share. Nobody else includes this.
+ * store/query.h - one statement of the database: shared by the files of this room. Other rooms do not include it.
  */
 #ifndef CARREL_STORE_QUERY_H
 #define CARREL_STORE_QUERY_H
@@ -29,7 +29,7 @@ struct store {
 
 /*
  * A statement with its arguments bound: `kinds` has a letter for each: t text or NULL, i uint64_t, b struct store_bytes. NULL and *e on failure.
- * Whoever has stepped through it calls sqlite3_reset().
+ * Call sqlite3_reset() after the last step.
  */
 sqlite3_stmt *query_bind(struct store *s, enum store_query q, struct error *e, const char *kinds, ...);
 

@@ -194,7 +194,7 @@ open_database(struct store *s, const char *directory, struct error *e)
                            "PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON; PRAGMA cache_size = -1024; PRAGMA journal_size_limit = 4194304", e);
 }
 
-/* A damaged page is met at the start, and not by a caller whose create happens to touch it. SQLite opens read-only what it may not write. */
+/* A damaged page is found at the start, and not by a later call that reads it. SQLite opens read-only what it may not write. */
 static int
 check_whole(struct store *s, struct error *e)
 {

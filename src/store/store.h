@@ -3,7 +3,7 @@
  *
  * Every function that changes something has committed it when it answers 0, or changed nothing: its caller may then tell somebody (N1, N2).
  * Between store_begin() and store_commit() that holds for all of them together. After a failure to sync, nothing is changed any more
- * (N9): every later change is refused, reading goes on. Strings and bytes of arguments are borrowed.
+ * (N9): every later change is refused, reading continues. Strings and bytes of arguments are borrowed.
  */
 #ifndef CARREL_STORE_STORE_H
 #define CARREL_STORE_STORE_H
@@ -85,12 +85,12 @@ int store_sandbox_write(struct store *s, const struct store_sandbox *row, struct
  */
 int store_sandbox_note(struct store *s, const struct store_sandbox *row, struct error *e);
 
-/* 0 also where there is none. */
+/* 0 also if it does not exist. */
 int store_sandbox_remove(struct store *s, const char *id, struct error *e);
 
 /*
  * The same, and its key is remembered as that of one that ended: for STORE_ENDED_MS from `wall_ms` (milliseconds since 1970) on, and among the newest
- * STORE_ENDED_MAX. Whoever comes late with a repeated call is not given a second sandbox.
+ * STORE_ENDED_MAX. A late repetition of the call creates no second sandbox.
  */
 int store_sandbox_end(struct store *s, const char *id, uint64_t wall_ms, struct error *e);
 

@@ -470,7 +470,7 @@ keys_have_a_bound_and_the_newest_stay(void **state)
         assert_int_equal(count_of("keys"), STORE_KEYS_MAX);
 }
 
-/* Its key stands for it for a day, under its owner alone, and one that was let go of leaves none. */
+/* Its key is kept for a day, for its owner only; a discarded one keeps no key. */
 static void
 the_key_of_one_that_ended_is_remembered(void **state)
 {

@@ -3,8 +3,8 @@
  *
  * Room: store (acting). Touches: nothing.
  * Theory: the write-ahead log has sums of its own, the database's pages have none: a bit that turned on the disk gives another owner, another
- * deadline, a manifest with another policy, and nobody would see it. The sum goes over every column with its kind and its length, so that no
- * two rows give the same bytes. It finds mistakes, not enemies: whoever may write the file may write a sum.
+ * deadline, a manifest with another policy, unnoticed. The sum goes over every column with its kind and its length, so that no
+ * two rows give the same bytes. It finds errors, not attacks: a process that can write the file can write a sum.
  */
 #include <sodium.h>
 

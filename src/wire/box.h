@@ -3,9 +3,9 @@
  *
  * The keeper that makes a box talks to it over the socket it passed along; a later keeper connects to the box's own listening
  * socket. Each connection begins with HELLO from the box, then one LISTED for every exec it knows (finished ones that are kept
- * too) and READY or GONE as it stands. The box never waits for a keeper: news that cannot be told are kept in its table and
- * journal, and the next LISTED tells them. BOX_PROTOCOL grows by one when a message changes; a keeper speaks all from
- * BOX_PROTOCOL_OLDEST on, because boxes of an older installation go on living.
+ * too) and READY or GONE as it stands. The box never waits for a keeper: news that cannot be sent is kept in its table and
+ * journal, and is part of the next LISTED. BOX_PROTOCOL grows by one when a message changes; a keeper speaks all from
+ * BOX_PROTOCOL_OLDEST on, because boxes of an older installation keep running.
  */
 #ifndef CARREL_WIRE_BOX_H
 #define CARREL_WIRE_BOX_H
@@ -42,13 +42,13 @@ struct wire_box_hello {
 };
 
 enum box_exec_flag {
-        BOX_EXEC_BACKGROUND = 1u << 0,     /* the caller's going means nothing; without it the tree dies when its channel closes without DETACH */
-        BOX_EXEC_LOSSLESS = 1u << 1,       /* while its caller is there, the command waits for him instead of losing output */
+        BOX_EXEC_BACKGROUND = 1u << 0,     /* keeps running when the caller disconnects; without it the tree is killed when its channel closes without DETACH */
+        BOX_EXEC_LOSSLESS = 1u << 1,       /* while its caller is connected, the command blocks instead of losing output */
         BOX_EXEC_NO_STDIN = 1u << 2,       /* standard input is empty */
-        BOX_EXEC_QUIET = 1u << 3,          /* the keeper's own: is not listed, does not keep the box from being idle */
-        BOX_EXEC_KILL_REST = 1u << 4,      /* what the command leaves running is killed when it ends */
-        BOX_EXEC_REPEAT = 1u << 6,         /* WIRE_BOX_ATTACH: by a call with the exec's key; the exec is its own, if the caller before it never came */
-        BOX_EXEC_AGAIN = 1u << 5,          /* WIRE_BOX_ATTACH: by a call that was made before, and says the same input from its first byte on */
+        BOX_EXEC_QUIET = 1u << 3,          /* started by the keeper: not listed, and the box still counts as idle */
+        BOX_EXEC_KILL_REST = 1u << 4,      /* processes that the command leaves running are killed when it ends */
+        BOX_EXEC_REPEAT = 1u << 6,         /* WIRE_BOX_ATTACH: by a call with the exec's key; it takes over the exec if the first caller never connected */
+        BOX_EXEC_AGAIN = 1u << 5,          /* WIRE_BOX_ATTACH: by a repeated call, which sends the same input from its first byte on */
 };
 
 /*
@@ -72,16 +72,16 @@ struct wire_box_exec {
 struct wire_box_attach { uint32_t exec, flags /* BOX_EXEC_LOSSLESS, BOX_EXEC_AGAIN */; uint64_t stdout_offset, stderr_offset; };
 
 /*
- * WIRE_BOX_HANDED: struct wire_exec_number. The caller has its end of the channel that this keeper gave last to this exec. A keeper that dies before closes that end, and
- * the box cannot tell this from a caller who has gone. So a foreground exec with a key whose caller was not said to have come goes on for BOX_REPEAT_MS: the caller
- * lives, and makes the call again.
+ * WIRE_BOX_HANDED: struct wire_exec_number. The caller has received its end of the channel that this keeper last gave to this exec. If a keeper ends before that, its end closes, and the box cannot
+ * distinguish this from a caller that disconnected. A foreground exec with a key, for which HANDED has not arrived, therefore keeps running for BOX_REPEAT_MS: its caller
+ * repeats the call.
  */
-enum { BOX_REPEAT_MS = 15000 };        /* more than libcarrel tries, and than a daemon takes to come back */
+enum { BOX_REPEAT_MS = 15000 };        /* longer than libcarrel retries, and than a daemon needs to restart */
 
 /* WIRE_BOX_SIGNAL: struct wire_exec_number. WIRE_BOX_KILL: the whole tree of one exec, or of every exec of a task, or of all (with what forgotten ones left). */
 struct wire_box_kill { uint32_t exec /* 0: by task */; uint32_t word /* enum outcome_word: KILLED, TIMED_OUT, POLICY_KILLED */; char task[BOX_KEY_LEN] /* "": all */; };
 
-/* WIRE_BOX_LIST asks (no body); WIRE_BOX_LISTED, one an exec, then one with exec 0. WIRE_BOX_STARTED and WIRE_BOX_FINISHED say the same unasked. */
+/* WIRE_BOX_LIST asks (no body); WIRE_BOX_LISTED, one an exec, then one with exec 0. WIRE_BOX_STARTED and WIRE_BOX_FINISHED are sent without a request. */
 enum box_exec_state { BOX_EXEC_STARTING = 1, BOX_EXEC_RUNNING, BOX_EXEC_ENDED, BOX_EXEC_FAILED };
 struct wire_box_listed {
         uint32_t exec, state, flags;
@@ -97,8 +97,8 @@ struct wire_box_listed {
 /* WIRE_BOX_CONNECT: struct wire_connect, answered by WIRE_BOX_CONNECTED: struct wire_connected and its descriptor. */
 /*
  * WIRE_BOX_FREEZE: struct wire_number (1 freeze, 0 thaw), answered by WIRE_BOX_FROZEN: struct wire_exec_number {number wanted, errno}: 0 once
- * everything stands still, ENOTSUP where nothing can freeze, ESRCH while there is no box, ECANCELED when it was thawed meanwhile. An exec that is asked
- * for in a frozen box waits as STARTING until it is thawed; ports answer, and trees can be killed, all the while.
+ * every process is frozen, ENOTSUP if nothing can freeze, ESRCH while there is no box, ECANCELED if it was thawed meanwhile. An exec that is requested in
+ * a frozen box waits as STARTING until it is thawed. Meanwhile ports answer, and trees can be killed.
  */
 /* WIRE_BOX_DEADLINE: struct wire_box_deadline, no answer. WIRE_BOX_STOP: no body; answered by WIRE_BOX_GONE once everything is undone. */
 struct wire_box_deadline { uint64_t deadline_ms; };
@@ -112,9 +112,9 @@ struct wire_box_gone { uint32_t cause; struct wire_failed failed /* MAKE_FAILED 
 struct wire_box_used { uint64_t cpu_ns; uint32_t running; uint32_t pad; };
 
 /*
- * The journal in the state directory: one struct after another, appended before the news is told. Its first has kind 0 and carries the protocol
+ * The journal in the state directory: one struct after another, appended before the news is sent. The first has kind 0 and carries the protocol
  * in `exec`. BOX_GONE carries its cause in listed.state, a step that failed and its errno in listed.failed.exec and .sys, CPU time in listed.end.cpu_ms. When
- * it has grown long it is written anew (with one entry for each exec that is still known) and put in its place by a rename.
+ * it has grown long, it is rewritten (one entry for each exec that is still known) and replaced by a rename.
  */
 struct box_journal { uint32_t kind /* enum wire_kind: BOX_STARTED, BOX_FINISHED, BOX_GONE */; uint32_t exec; struct wire_box_listed listed; };
 

@@ -4,7 +4,7 @@
  * WIRE_CALL: struct wire_call, then a record (wire/record.h) with the operation's fields (api/operation.h).
  * WIRE_REPLY: struct wire_reply, then a record with the results, or with the members of an error (FIELD_CODE, ...).
  * WIRE_EVENT: struct wire_call (serial of the call that asked for events, op 0), then a record.
- * WIRE_CANCEL: struct wire_call: no more events for this serial, or the wait it stands for is over.
+ * WIRE_CANCEL: struct wire_call: no more events for this serial, or its wait is over.
  * Calls may be outstanding together; replies come in any order. Descriptors are named by the operation.
  */
 #ifndef CARREL_WIRE_CALL_H

@@ -3,8 +3,8 @@
  *
  * The keeper introduces caller and box and is not on this path. From the box: STARTED once (or FAILED, and nothing after it), then
  * STDOUT and STDERR, then END once; after END or FAILED the box closes. To the box: STDIN, STDIN_END, SIGNAL, RESIZE, DETACH. Offsets are those
- * of the exec's output log, counted from its first byte: a frame that begins after the one before it ended tells of bytes
- * that were dropped. A caller that closes without DETACH has gone; what that means for the exec stands in its start flags.
+ * of the exec's output log, counted from its first byte: if a frame begins after the end of the one before it, the bytes
+ * between were dropped. A caller that closes without DETACH has disconnected; the start flags of the exec say what follows.
  */
 #ifndef CARREL_WIRE_CHANNEL_H
 #define CARREL_WIRE_CHANNEL_H
@@ -22,7 +22,7 @@ enum channel_kind {
         CHANNEL_STDIN_END,     /* none */
         CHANNEL_SIGNAL,        /* struct wire_number */
         CHANNEL_RESIZE,        /* struct wire_size */
-        CHANNEL_DETACH,        /* none: the exec goes on without this caller */
+        CHANNEL_DETACH,        /* none: the exec keeps running without this caller */
         CHANNEL_KIND_MAX
 };
 
@@ -60,7 +60,7 @@ struct channel_reader {
         int is_over, is_broken;        /* after END or FAILED nothing comes; after a malformed frame nothing is read */
         unsigned char head[sizeof(struct channel_frame)];
         size_t head_got, body_got;
-        uint64_t next[2];              /* where standard output and standard error go on at the earliest */
+        uint64_t next[2];              /* earliest offsets of standard output and standard error */
         _Alignas(8) unsigned char fixed[CHANNEL_FIXED_MAX];
 };
 

@@ -14,7 +14,7 @@
  *     write                        stdin: struct file_put, path, bytes; again and again; one with path_len 0 ends. Every file is
  *                                  written beside its place before the first is put there; an end of input before the ending
  *                                  struct is ECANCELED and changes nothing, as does every failure before the first; one after it (the last name
- *                                  of its path is told) leaves what was put until then. A link at the end is written through. stdout: nothing.
+ *                                  of its path is reported) leaves what was written until then. A link at the end is written through. stdout: nothing.
  *     list PATH DEPTH MAX          stdout: struct file_entry, path, target; again and again. DEPTH 1: what is in PATH; 0 is EINVAL.
  *                                  Paths are relative to PATH. After MAX entries, when there are more: one of FILE_MORE.
  *     stat PATH                    stdout: one struct file_entry, with PATH as given and a link's target

@@ -1,5 +1,5 @@
 /*
- * wire/gate.c - what a gate is told, packed.
+ * wire/gate.c - messages to a gate, packed.
  *
  * Room: wire (words). Touches: nothing.
  */

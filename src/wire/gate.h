@@ -1,11 +1,11 @@
 /*
- * wire/gate.h - what the gate is told, and what it asks.
+ * wire/gate.h - messages between the gate, its keeper and boxes.
  *
  *     keeper  --control--> gate      which walls there are, and what may pass each
  *     box     <---link---> gate      one pair a wall: names and listeners that must outlive the gate, and what was refused
  *
- * Both are SOCK_SEQPACKET. The box owns the wall's sockets, its names and its listeners; a gate that is started anew is handed all of them again, so that an
- * address answered earlier still stands for the same name. In `carrel run` and `carrel gate` one process is keeper and box to its gate.
+ * Both are SOCK_SEQPACKET. The box owns the wall's sockets, its names and its listeners; a new gate receives all of them, so that an
+ * address that was answered earlier still belongs to the same name. In `carrel run` and `carrel gate` one process is keeper and box to its gate.
  *
  *     box --WALL (sockets, from pid 1)--> kept --WIRE_BOX_WALL asked by a keeper--> WIRE_BOX_WALLED {sockets, gate's end of a new link}
  *     keeper --WIRE_GATE_ADD {policy; link, sockets}--> gate --WIRE_GATE_ADDED--> keeper
@@ -101,7 +101,7 @@ struct wire_wall_denied {
         uint32_t reason;               /* enum denial, egress/admit.h */
         uint32_t count;
         uint16_t port, family /* 4, 6, or 0: there was a name only */;
-        uint32_t untold;               /* so many before it could not be told, and are only counted */
+        uint32_t untold;               /* number of refusals before this one that could not be sent, and are only counted */
         uint8_t address[16];           /* that was connected to */
         char host[GATE_HOST_ROOM];     /* asked for, "" where none was */
         char other[GATE_HOST_ROOM];    /* what contradicts it: SNI, Host; "" */

@@ -87,7 +87,7 @@ wire_receive(int socket, int wait, struct wire_message *ret, void *body, size_t 
         int resets = 0;
 
         ret->fd_count = 0;
-        /* A peer that closes with our words unread resets us, and that is told once, before what it said last. */
+        /* A peer that closes with unread messages resets the connection; this is reported once, before its last messages. */
         do
                 got = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC | (wait ? 0 : MSG_DONTWAIT));
         while (got < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));

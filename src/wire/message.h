@@ -132,13 +132,13 @@ struct wire_message {
 int wire_send(int socket, uint16_t kind, const void *body, size_t len, const int *fds, size_t fd_count);
 
 /*
- * May what was not sent be sent later? With -EAGAIN the socket is full. With -ETOOMANYREFS all processes of this user together have more descriptors on their
- * way than this one may have open: nobody's fault here, and it passes; nothing tells when, so the caller, who asks in a loop, sleeps a millisecond.
+ * Can a message that was not sent be sent later? With -EAGAIN the socket is full. With -ETOOMANYREFS all processes of this user together have more descriptors in
+ * flight than this one may have open. This passes, without a notification: sleep a millisecond in a loop.
  */
 int wire_is_for_later(int result);
 
 /*
- * Receives one message; the body goes to `body` (room bytes, 8-byte aligned). `wait` 0: -EAGAIN when there is none.
+ * Receives one message; the body goes to `body` (room bytes, 8-byte aligned). `wait` 0: -EAGAIN if no message is waiting.
  * 1: a message; 0: the other side is gone; -errno, -EPROTO for anything malformed (its descriptors are closed). -EMFILE: a whole message, but this process had no
  * place for its descriptors, and has none of them; who can do without answers that, who cannot gives up as for any error.
  */

@@ -64,14 +64,14 @@ int record_next(const struct record *r, size_t *at, struct record_entry *ret);
 /* Is every entry, at every depth, whole and of the shape its type says? Readers below count on it. 0 or -1. */
 int record_check(const struct record *r);
 
-/* The first entry of this tag; 0 where there is none (ret untouched), 1 where there is. */
+/* The first entry of this tag. 1: found; 0: not found (ret is not changed). */
 int record_find(const struct record *r, uint16_t tag, struct record_entry *ret);
 
-/* The value of the first entry of this tag, or the fallback where there is none or it is of another type. */
+/* The value of the first entry of this tag, or the fallback if it is missing or has another type. */
 uint64_t record_get_uint(const struct record *r, uint16_t tag, uint64_t fallback);
 int64_t record_get_int(const struct record *r, uint16_t tag, int64_t fallback);
 int record_get_bool(const struct record *r, uint16_t tag, int fallback);
 const char *record_get_text(const struct record *r, uint16_t tag, const char *fallback);    /* also RECORD_JSON; borrowed */
-struct record record_get_nested(const struct record *r, uint16_t tag);                      /* empty where there is none */
+struct record record_get_nested(const struct record *r, uint16_t tag);                      /* empty if missing */
 
 #endif

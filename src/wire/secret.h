@@ -1,7 +1,7 @@
 /*
  * wire/secret.h - what keeper and fetcher say to each other: names there, values back, each exactly once.
  *
- * The keeper has judged who may have them. Nothing of an answer is kept: whoever reads it wipes where he read it.
+ * The keeper has checked access. No answer is kept: each reader erases its buffer.
  */
 #ifndef CARREL_WIRE_SECRET_H
 #define CARREL_WIRE_SECRET_H

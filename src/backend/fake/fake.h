@@ -33,7 +33,7 @@ struct fake_script {
         bool closes_late;              /* the guest's socket stays open after the box is gone */
         const char *out, *err;         /* what the command writes, NULL: nothing */
         size_t out_times;              /* how often it writes `out`; 0 is once */
-        uint64_t cpu_step_ns;          /* each look at the CPU time adds so much; 0: nobody counts */
+        uint64_t cpu_step_ns;          /* added with each reading of the CPU time; 0: not counted */
         uint64_t cpu_ns, oom_kills;    /* told at the end */
         void (*on_turn)(unsigned turn);        /* called whenever the descriptor is asked for, from 1 on */
 };

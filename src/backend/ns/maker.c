@@ -63,7 +63,7 @@ is_lease(const char *name)
         return len > 6 && len < NAME_ROOM && strcmp(name + len - 6, ".lease") == 0;
 }
 
-/* A lease that nobody holds can be locked; the lock is let go at once. */
+/* A lease without a holder can be locked; the lock is released at once. */
 static bool
 is_abandoned(int dir, const char *name)
 {
