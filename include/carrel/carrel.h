@@ -364,10 +364,21 @@ struct carrel_entry {
         unsigned mode;
         int sys;                               /* errno of a directory that could not be opened, else 0 */
 };
-struct carrel_entries { const struct carrel_entry *items;  size_t count;  int is_cut; /* there are more entries */ };
+struct carrel_entries {
+        const struct carrel_entry *items;
+        size_t count;
+        int is_cut;                            /* there are more entries */
+        const char *next_cursor;               /* carrel_list_files_part(): of the next part; NULL in the last one */
+};
 
 /* Entries of a directory, `depth` levels deep (1 to 16). Errors: file_not_found, file_unreadable. */
 int carrel_list_files(struct carrel *c, const char *id, const char *path, unsigned depth, struct carrel_entries **ret, struct carrel_error *e);
+
+/*
+ * The same in parts of `limit` entries (1 to 1000), in the order of names, a directory before its entries. `cursor`: next_cursor of the previous part; NULL: the
+ * first part. An entry that exists the whole time is listed exactly once. Errors also: invalid_argument (not a cursor of a list).
+ */
+int carrel_list_files_part(struct carrel *c, const char *id, const char *path, unsigned depth, unsigned limit, const char *cursor, struct carrel_entries **ret, struct carrel_error *e);
 
 /* Kind, size and mode of a path; links are not followed. *ret is NULL if it does not exist. */
 int carrel_stat(struct carrel *c, const char *id, const char *path, struct carrel_entry **ret, struct carrel_error *e);

@@ -36,6 +36,7 @@ static const struct { int sys; enum error_code code; const char *reason, *messag
         { EMFILE,       ERROR_QUOTA_EXCEEDED,      "files",       "too many files are open" },
         { ENFILE,       ERROR_QUOTA_EXCEEDED,      "files",       "too many files are open" },
         { EAGAIN,       ERROR_QUOTA_EXCEEDED,      "processes",   "the sandbox may start no more processes" },
+        { ENOSYS,       ERROR_BACKEND_FAILED,      "older",       "the sandbox was made by an older version of Carrel, which cannot do this" },
         { ECANCELED,    ERROR_REQUEST_MALFORMED,   "incomplete",  "the files did not arrive whole; nothing was changed" },
 };
 

@@ -218,7 +218,7 @@ write_object(struct json_writer *w, const struct operation *of, const struct api
         }
         if (is_answer && of && of->code == OP_FILE_LIST) {
                 json_key(w, "truncated");
-                openapi_simple(w, "boolean", "true: there is more than is listed (at most 100,000 entries). Absent otherwise.");
+                openapi_simple(w, "boolean", "true: there is more than is listed (at most 100,000 entries); ask with `limit`. Absent otherwise.");
         }
         if (has_bytes) {
                 json_key(w, "encoding");

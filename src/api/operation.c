@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/numbers.h"
+#include "wire/file.h"
 
 static const struct api_field fields[] = {
 #define FIELD(number, name, json, type, help) { (number), json, FIELD_TYPE_##type, help },
@@ -39,7 +40,6 @@ static const struct api_param entry_results[] = {
         { FIELD_PATH, PARAM_REQUIRED, ANY }, { FIELD_KIND, PARAM_REQUIRED, ANY }, { FIELD_SIZE, 0, ANY }, { FIELD_MODE, 0, ANY },
         { FIELD_MODIFIED_AT, 0, ANY }, { FIELD_TARGET, 0, ANY },
 };
-static const struct api_param items_results[] = { { FIELD_ITEMS, PARAM_REPEATED, ANY } };
 static const struct api_param page_results[] = { { FIELD_ITEMS, PARAM_REPEATED, ANY }, { FIELD_NEXT_CURSOR, 0, ANY } };
 static const struct api_param denials_results[] = { { FIELD_ITEMS, PARAM_REPEATED, ANY }, { FIELD_DENIED_MORE, 0, ANY }, { FIELD_NEXT_CURSOR, 0, ANY } };
 static const struct api_param existed_results[] = { { FIELD_EXISTED, PARAM_REQUIRED, ANY } };
@@ -100,7 +100,9 @@ static const struct api_param attach_params[] = {
 static const struct api_param signal_params[] = { ID_IN_PATH, EXEC_IN_PATH, { FIELD_SIGNAL, PARAM_REQUIRED, NUMBER_SIGNAL } };
 static const struct api_param read_params[] = { ID_IN_PATH, PATH_IN_QUERY, { FIELD_OFFSET, PARAM_IN_QUERY, NUMBER_BYTES }, { FIELD_LENGTH, PARAM_IN_QUERY, NUMBER_BYTES } };
 static const struct api_param write_params[] = { ID_IN_PATH, { FIELD_KEY, 0, 1, 63 } };
-static const struct api_param list_params[] = { ID_IN_PATH, PATH_IN_QUERY, { FIELD_DEPTH, PARAM_IN_QUERY, NUMBER_DEPTH } };
+static const struct api_param list_params[] = {
+        ID_IN_PATH, PATH_IN_QUERY, { FIELD_DEPTH, PARAM_IN_QUERY, NUMBER_DEPTH }, { FIELD_LIMIT, PARAM_IN_QUERY, NUMBER_LIST }, { FIELD_CURSOR, PARAM_IN_QUERY, 2, FILE_AFTER_MAX },
+};
 static const struct api_param stat_params[] = { ID_IN_PATH, PATH_IN_QUERY };
 static const struct api_param mkdir_params[] = { ID_IN_PATH, PATH_IN_BODY, { FIELD_MODE, 0, NUMBER_MODE }, { FIELD_RECURSIVE, 0, ANY } };
 static const struct api_param move_params[] = { ID_IN_PATH, PATH_IN_BODY, { FIELD_TARGET, PARAM_REQUIRED, 1, 4095 } };
@@ -147,7 +149,7 @@ static const struct operation operations[] = {
         { OP_FILE_READ, "file.read", "GET", "/v1/sandboxes/{id}/files", OPERATION_READ | OPERATION_CHANNEL, TAKES(read_params), NONE, "Content of a regular file." },
         { OP_FILE_WRITE, "file.write", "POST", "/v1/sandboxes/{id}/files", OPERATION_CHANNEL, TAKES(write_params), NONE,
           "Writes files, each completely or not at all; all are received before the first is written." },
-        { OP_FILE_LIST, "file.list", "GET", "/v1/sandboxes/{id}/files/list", OPERATION_READ | OPERATION_CHANNEL, TAKES(list_params), TAKES(items_results), "Entries of a directory." },
+        { OP_FILE_LIST, "file.list", "GET", "/v1/sandboxes/{id}/files/list", OPERATION_READ | OPERATION_CHANNEL, TAKES(list_params), TAKES(page_results), "Entries of a directory; with limit or cursor in the order of names." },
         { OP_FILE_STAT, "file.stat", "GET", "/v1/sandboxes/{id}/files/stat", OPERATION_READ | OPERATION_CHANNEL, TAKES(stat_params), TAKES(entry_results), "Kind, size and mode of a path; links are not followed." },
         { OP_FILE_MKDIR, "file.mkdir", "POST", "/v1/sandboxes/{id}/files/mkdir", OPERATION_CHANNEL, TAKES(mkdir_params), NONE, "Creates a directory." },
         { OP_FILE_MOVE, "file.move", "POST", "/v1/sandboxes/{id}/files/move", OPERATION_CHANNEL, TAKES(move_params), NONE, "Renames a file or directory." },

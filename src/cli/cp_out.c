@@ -15,6 +15,8 @@
 #include "cli/cp.h"
 #include "cli/sink.h"
 
+enum { PART_MAX = 1000 /* entries that are asked for at once */ };
+
 /* -- bytes ----------------------------------------------------------------------------------------------------- */
 
 static int
@@ -174,12 +176,37 @@ open_directory(int dir, const char *name)
         return openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
+/* What holds more names than are listed at once. */
+static int
+take_parts(struct copying *c, const char *inside, int fd, int depth)
+{
+        struct carrel_entries *before = NULL, *part;
+        struct carrel_error e;
+        const char *cursor = NULL;
+        int status = 0;
+
+        do {
+                if (carrel_list_files_part(c->ask.c, c->id, inside, 1, PART_MAX, cursor, &part, &e) < 0) {
+                        carrel_free(before);
+                        return cp_failed(c, &e);
+                }
+                carrel_free(before);
+                for (size_t i = 0; i < part->count && status == 0; i++)
+                        status = take_entry(c, inside, &part->items[i], fd, depth);
+                cursor = part->next_cursor;
+                before = part;
+        } while (status == 0 && cursor);
+        carrel_free(before);
+        return status;
+}
+
 static int
 take_directory(struct copying *c, const char *inside, int dir, const char *name, unsigned mode, int depth)
 {
         struct carrel_entries *all;
         struct carrel_error e;
         scoped_fd int fd = -1;
+        bool is_in_parts;
         int status = 0;
 
         if (depth > CP_DEPTH_MAX)
@@ -189,13 +216,14 @@ take_directory(struct copying *c, const char *inside, int dir, const char *name,
         fd = open_directory(dir, name);
         if (fd < 0)
                 status = cp_wrong(c, errno, "making the directory", name);
-        for (size_t i = 0; i < all->count && status == 0; i++)
+        is_in_parts = all->is_cut;
+        for (size_t i = 0; i < all->count && status == 0 && !is_in_parts; i++)
                 status = take_entry(c, inside, &all->items[i], fd, depth);
-        if (status == 0 && all->is_cut)
-                cp_leave_out(c, inside, "it holds more names than are listed at once; the rest");
+        carrel_free(all);
+        if (status == 0 && is_in_parts)
+                status = take_parts(c, inside, fd, depth);
         if (status == 0 && depth > 0)
                 (void)fchmod(fd, permitted_mode(mode | 0700));
-        carrel_free(all);
         return status;
 }
 

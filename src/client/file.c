@@ -213,7 +213,7 @@ read_entry(struct arena *a, const char *bytes, size_t len, size_t *at, struct ca
         memcpy(&f, bytes + *at, sizeof f);
         *at += sizeof f;
         *is_more = f.kind == FILE_MORE;
-        if (f.path_len > FILE_PATH_MAX || f.target_len > FILE_PATH_MAX || (size_t)f.path_len + f.target_len > len - *at ||
+        if (f.path_len > (*is_more ? FILE_AFTER_MAX : FILE_PATH_MAX) || f.target_len > FILE_PATH_MAX || (size_t)f.path_len + f.target_len > len - *at ||
             (!*is_more && (!kind_name(f.kind) || f.path_len == 0)) || memchr(bytes + *at, '\0', (size_t)f.path_len + f.target_len) != NULL)
                 return fail(e, ERROR_PROTOCOL, "the list of files is malformed");
         *ret = (struct carrel_entry){ .path = arena_copy(a, bytes + *at, f.path_len), .kind = kind_name(f.kind),
@@ -234,6 +234,8 @@ read_entries(struct arena *a, const char *bytes, size_t len, struct carrel_entri
         while (items && at < len && !ret->is_cut) {
                 if (read_entry(a, bytes, len, &at, &items[ret->count], &ret->is_cut, e) < 0)
                         return -1;
+                if (ret->is_cut && *items[ret->count].path != '\0')
+                        ret->next_cursor = items[ret->count].path;
                 ret->count += !ret->is_cut;
         }
         return answer_check(a, e);
@@ -278,6 +280,18 @@ carrel_list_files(struct carrel *c, const char *id, const char *path, unsigned d
         struct error inner;
 
         record_uint(begin_with_path(c, id, path), FIELD_DEPTH, depth);
+        return list_files(c, ret, &inner) < 0 ? answer_fail(e, &inner) : 0;
+}
+
+int
+carrel_list_files_part(struct carrel *c, const char *id, const char *path, unsigned depth, unsigned limit, const char *cursor, struct carrel_entries **ret, struct carrel_error *e)
+{
+        struct record_writer *w = begin_with_path(c, id, path);
+        struct error inner;
+
+        record_uint(w, FIELD_DEPTH, depth);
+        record_uint(w, FIELD_LIMIT, limit);
+        record_text(w, FIELD_CURSOR, cursor);
         return list_files(c, ret, &inner) < 0 ? answer_fail(e, &inner) : 0;
 }
 

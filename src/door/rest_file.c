@@ -158,6 +158,7 @@ struct listing {
         unsigned char *rest;           /* the beginning of an entry */
         size_t rest_len, rest_room;
         int is_one, is_cut, count;
+        char *next;                    /* where the next part begins; or NULL */
 };
 
 static const char *
@@ -203,6 +204,18 @@ write_entry(struct listing *l, const struct file_entry *entry, const char *path,
         l->count++;
 }
 
+/* A part says where the next one begins; a listing in the directory's own order cannot. */
+static void
+take_more(struct listing *l, const char *next, size_t len)
+{
+        l->is_cut = 1;
+        if (len == 0 || l->next)
+                return;
+        l->next = strndup(next, len);
+        if (!l->next)
+                l->w.is_broken = true;
+}
+
 /* Takes whole entries from the front. Answers how many bytes. -1: they are none. */
 static ssize_t
 take_entries(struct listing *l, const unsigned char *bytes, size_t len)
@@ -217,7 +230,7 @@ take_entries(struct listing *l, const unsigned char *bytes, size_t len)
                 if (len - at < sizeof entry + entry.path_len + entry.target_len)
                         break;
                 if (entry.kind == FILE_MORE)
-                        l->is_cut = 1;
+                        take_more(l, (const char *)bytes + at + sizeof entry, entry.path_len);
                 else
                         write_entry(l, &entry, (const char *)bytes + at + sizeof entry, (const char *)bytes + at + sizeof entry + entry.path_len);
                 at += sizeof entry + entry.path_len + entry.target_len;
@@ -286,7 +299,9 @@ list_done(struct filer *f)
         }
         if (!l->is_one) {
                 json_close_list(&l->w);
-                if (l->is_cut)
+                if (l->next)
+                        json_member_text(&l->w, "next_cursor", l->next);
+                else if (l->is_cut)
                         json_member_bool(&l->w, "truncated", true);
                 json_close_map(&l->w);
         }
@@ -305,6 +320,7 @@ list_fini(struct filer *f)
 
         json_fini(&l->w);
         free(l->rest);
+        free(l->next);
 }
 
 static void

@@ -202,7 +202,7 @@ struct operation {
 };
 
 static const struct operation operations[] = {
-        { "read", 3, files_read },     { "write", 0, files_write }, { "list", 3, files_list }, { "stat", 1, files_stat },
+        { "read", 3, files_read },     { "write", 0, files_write }, { "list", 3, files_list }, { "page", 4, files_page }, { "stat", 1, files_stat },
         { "mkdir", 3, files_mkdir },   { "move", 2, files_move },   { "remove", 2, files_remove },
 };
 

@@ -14,6 +14,7 @@
 int files_read(char *const *argv, struct files_io *io);
 int files_write(char *const *argv, struct files_io *io);
 int files_list(char *const *argv, struct files_io *io);
+int files_page(char *const *argv, struct files_io *io);
 int files_remove(char *const *argv, struct files_io *io);
 
 /* A decimal number, whole. 0 or EINVAL. */

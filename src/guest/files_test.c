@@ -335,6 +335,102 @@ a_listing_has_an_end_in_depth_and_number(void **state)
         assert_int_equal(RUN("remove", "n", "1"), 0);
 }
 
+/* The paths of a page, a line each; gives the next cursor, "" at the end. */
+static void
+read_page(char *paths, char *next)
+{
+        *paths = *next = '\0';
+        for (size_t at = 0; at < out_len;) {
+                struct file_entry e;
+
+                memcpy(&e, out + at, sizeof e);
+                at += sizeof e;
+                (void)snprintf(e.kind == FILE_MORE ? next : paths + strlen(paths), 4096, "%.*s%s", (int)e.path_len, out + at, e.kind == FILE_MORE ? "" : "\n");
+                at += e.path_len + e.target_len;
+        }
+}
+
+static void
+pages_are_in_the_order_of_names(void **state)
+{
+        static const char *const names[] = { "p/b/x", "p/a", "p/b/sub/deep", "p/b-", "p/c", "p/b/a", "p/\xff", "p/B" };
+        static const char whole[] = "B\na\nb\nb/a\nb/sub\nb/sub/deep\nb/x\nb-\nc\n\xff\n";
+        static char paths[8192], all[8192];
+        char next[4096], max[8];
+
+        assert_int_equal(RUN("mkdir", "p/b/sub", "493", "1"), 0);
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+                make_file(names[i], "", 0);
+        for (unsigned most = 1; most <= 11; most++) {
+                (void)snprintf(max, sizeof max, "%u", most);
+                all[0] = next[0] = '\0';
+                do {
+                        char after[4096];
+
+                        (void)snprintf(after, sizeof after, "%s", next);
+                        assert_int_equal(RUN("page", "p", "3", max, after), 0);
+                        read_page(paths, next);
+                        assert_true(strlen(all) + strlen(paths) < sizeof all);
+                        memcpy(all + strlen(all), paths, strlen(paths) + 1);
+                } while (next[0] != '\0');
+                assert_string_equal(all, whole);
+        }
+        assert_int_equal(RUN("page", "p", "1", "9", "622f782f79"), 0);         /* behind b/x/y, which is not there: no deeper than is listed now */
+        read_page(paths, next);
+        assert_string_equal(paths, "b-\nc\n\xff\n");
+        assert_int_equal(RUN("page", "p", "3", "9", "622f782f79"), 0);
+        read_page(paths, next);
+        assert_string_equal(paths, "b-\nc\n\xff\n");
+        assert_int_equal(RUN("remove", "p/b", "1"), 0);
+        assert_int_equal(RUN("page", "p", "3", "9", "622f61"), 0);             /* behind b/a, of a directory that is gone */
+        read_page(paths, next);
+        assert_string_equal(paths, "b-\nc\n\xff\n");
+}
+
+static void
+a_page_of_a_large_directory_is_whole(void **state)
+{
+        static char paths[1 << 20];
+        static unsigned char seen[3000];
+        char name[32], next[4096] = "", after[4096];
+        size_t turns = 0;
+
+        assert_int_equal(RUN("mkdir", "l/d", "493", "1"), 0);
+        for (int i = 0; i < 3000; i++) {
+                (void)snprintf(name, sizeof name, "l/%s%d", i % 10 == 0 ? "d/" : "", i);
+                make_file(name, "", 0);
+        }
+        do {
+                (void)snprintf(after, sizeof after, "%s", next);
+                assert_int_equal(RUN("page", "l", "2", "700", after), 0);
+                read_page(paths, next);
+                for (const char *line = paths; *line != '\0'; line += strcspn(line, "\n") + 1) {
+                        size_t number = strtoul(line + strspn(line, "d/"), NULL, 10);
+
+                        seen[number < 3000 ? number : 0]++;
+                }
+                (void)snprintf(name, sizeof name, "l/%s%zu", turns % 2 == 0 ? "" : "d/", 5000 + turns);        /* comes meanwhile */
+                make_file(name, "", 0);
+                turns++;
+        } while (next[0] != '\0');
+        for (int i = 1; i < 3000; i++)
+                assert_int_equal(seen[i], 1);
+        assert_int_equal(turns, 5);
+}
+
+static void
+what_is_no_cursor_is_refused(void **state)
+{
+        static const char *const wrong[] = { "6", "6g", "00", "2f", "612f", "2e", "2e2e", "612f2e2e", "612f2f62", "6A" };
+
+        assert_int_equal(RUN("mkdir", "w/a", "493", "1"), 0);
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+                assert_int_equal(RUN("page", "w", "4", "9", wrong[i]), EINVAL);
+        assert_int_equal(symlink("/", "w/out"), 0);
+        assert_int_equal(RUN("page", "w", "4", "9", "6f75742f61"), 0);         /* out/a: a link is no way on */
+        assert_int_equal(count_entries(0), 0);
+}
+
 /* Deeper than descriptors or names reach; links in it lead out and are not followed. */
 static void
 however_deep_it_is_removed(void **state)
@@ -363,6 +459,9 @@ main(void)
                 cmocka_unit_test(modes_are_kept_asked_for_or_ordinary),
                 cmocka_unit_test(a_link_stays_and_its_target_is_replaced),
                 cmocka_unit_test(a_listing_has_an_end_in_depth_and_number),
+                cmocka_unit_test(pages_are_in_the_order_of_names),
+                cmocka_unit_test(a_page_of_a_large_directory_is_whole),
+                cmocka_unit_test(what_is_no_cursor_is_refused),
                 cmocka_unit_test(however_deep_it_is_removed),
         };
 

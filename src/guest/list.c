@@ -3,7 +3,8 @@
  *
  * Room: guest (program). Touches: names of the box, fd.
  * Theory: one directory is open per level, each opened in the one above it without following a link, so a listing never leaves
- * what it began with. Names are bytes; order is the directory's own.
+ * what it began with. Names are bytes; order is the directory's own. A page is in the order of names, because where a directory has got to in its own order
+ * means nothing to a later look at it: each level is read from its beginning and keeps the first names behind the last one that was listed, as many as it has room for.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,11 +14,23 @@
 #include "guest/files_parts.h"
 #include "guest/way.h"
 
-enum { OUT_LEN = 64 * 1024, LIST_LEN = 8 * 1024, RECORD_MAX = sizeof(struct file_entry) + 2 * (FILE_PATH_MAX + 1) };
+enum { OUT_LEN = 64 * 1024, LIST_LEN = 8 * 1024, RECORD_MAX = sizeof(struct file_entry) + 2 * (FILE_AFTER_MAX + 1), SORTED_FIRST = 1024, SORTED_BELOW = 64 };
+
+typedef char sorted_name[WAY_NAME_MAX + 1];
+
+/* Names of one directory in their order, from behind `after` on. */
+struct sorted {
+        sorted_name *names;
+        uint16_t *order;               /* indices of names */
+        size_t room, count, at;        /* at: of the next in order */
+        int is_read, is_whole;         /* is_whole: none follows the last */
+        sorted_name after;
+};
 
 struct level {
         int fd;
         size_t path_len;               /* of the directory's own path */
+        struct sorted *sorted;         /* NULL: in the directory's own order */
         long at, len;                  /* in list */
         _Alignas(8) char list[LIST_LEN];
 };
@@ -27,6 +40,13 @@ static struct level levels[FILE_DEPTH_MAX];
 static char out[OUT_LEN];
 static size_t out_len;
 static char path[FILE_PATH_MAX + 1];   /* of what is listed, relative */
+static char last[FILE_PATH_MAX + 1];   /* the same, of the last entry that was printed */
+static int is_page;
+
+/* A directory of many names is seldom below another: the first level has the most room. */
+static struct sorted sorts[FILE_DEPTH_MAX];
+static sorted_name first_names[SORTED_FIRST], other_names[FILE_DEPTH_MAX - 1][SORTED_BELOW];
+static uint16_t first_order[SORTED_FIRST], other_order[FILE_DEPTH_MAX - 1][SORTED_BELOW];
 
 static int
 flush(int fd)
@@ -42,11 +62,27 @@ print(int fd, const struct file_entry *entry, const char *target)
 {
         int sys = sizeof out - out_len < RECORD_MAX ? flush(fd) : 0;
 
+        memcpy(last, path, entry->path_len);
+        last[entry->path_len] = '\0';
         memcpy(out + out_len, entry, sizeof *entry);
         memcpy(out + out_len + sizeof *entry, path, entry->path_len);
         memcpy(out + out_len + sizeof *entry + entry->path_len, target, entry->target_len);
         out_len += sizeof *entry + entry->path_len + entry->target_len;
         return sys;
+}
+
+static struct sorted *
+sorted_begin(size_t level)
+{
+        struct sorted *s = &sorts[level];
+
+        s->names = level == 0 ? first_names : other_names[level - 1];
+        s->order = level == 0 ? first_order : other_order[level - 1];
+        s->room = level == 0 ? SORTED_FIRST : SORTED_BELOW;
+        s->count = s->at = 0;
+        s->is_read = s->is_whole = 0;
+        s->after[0] = '\0';
+        return s;
 }
 
 static int
@@ -66,12 +102,13 @@ open_level(struct level *l, int dir, const char *name, size_t path_len)
         l->fd = fd;
         l->path_len = path_len;
         l->at = l->len = 0;
+        l->sorted = is_page ? sorted_begin((size_t)(l - levels)) : NULL;
         return 0;
 }
 
-/* The next name of a directory. 1, 0 at its end, -errno. */
+/* The next name in the directory's own order. 1, 0 at its end, -errno. */
 static int
-next_name(struct level *l, const char **ret)
+next_unsorted(struct level *l, const char **ret)
 {
         for (;;) {
                 const struct files_dirent *e;
@@ -88,6 +125,73 @@ next_name(struct level *l, const char **ret)
                 if (!files_is_dots(e->name))
                         return 1;
         }
+}
+
+/* Keeps it, if it is one of the first that there is room for; the last one of them goes then. */
+static void
+sort_in(struct sorted *s, const char *name)
+{
+        size_t low = 0, high = s->count, slot = s->count;
+
+        if (s->count == s->room && strcmp(name, s->names[s->order[s->count - 1]]) > 0) {
+                s->is_whole = 0;
+                return;
+        }
+        while (low < high) {
+                size_t middle = (low + high) / 2;
+
+                if (strcmp(s->names[s->order[middle]], name) < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        if (s->count == s->room) {
+                slot = s->order[--s->count];
+                s->is_whole = 0;
+        }
+        memmove(&s->order[low + 1], &s->order[low], (s->count - low) * sizeof *s->order);
+        s->order[low] = (uint16_t)slot;
+        memcpy(s->names[slot], name, strlen(name) + 1);
+        s->count++;
+}
+
+/* The first names behind `after`. 0 or -errno. */
+static int
+sort_names(struct level *l)
+{
+        struct sorted *s = l->sorted;
+        const char *name = "";
+        int got;
+
+        s->count = s->at = 0;
+        s->is_read = s->is_whole = 1;
+        l->at = l->len = 0;
+        if (lseek(l->fd, 0, SEEK_SET) < 0)
+                return -errno;
+        while ((got = next_unsorted(l, &name)) == 1)
+                if (strlen(name) <= WAY_NAME_MAX && strcmp(name, s->after) > 0)
+                        sort_in(s, name);
+        return got;
+}
+
+/* The next name of a directory. 1, 0 at its end, -errno. */
+static int
+next_name(struct level *l, const char **ret)
+{
+        struct sorted *s = l->sorted;
+        int got;
+
+        if (!s)
+                return next_unsorted(l, ret);
+        if (s->at == s->count && s->is_read && s->is_whole)
+                return 0;
+        if (s->at == s->count && (got = sort_names(l)) < 0)
+                return got;
+        if (s->count == 0)
+                return 0;
+        *ret = s->names[s->order[s->at++]];
+        memcpy(s->after, *ret, strlen(*ret) + 1);
+        return 1;
 }
 
 /* Puts the name behind its directory's path, where there is room for any name. */
@@ -128,12 +232,31 @@ list_one(int fd, const struct level *l, const char *name, struct level *below)
         return opens && entry.sys == 0;
 }
 
+/* The entry that says that there is more; of a page, behind what. */
 static int
-list_tree(int fd, uint64_t depth, uint64_t max)
+print_more(int fd)
 {
-        static const struct file_entry more = { .kind = FILE_MORE };
+        static const char digits[] = "0123456789abcdef";
+        struct file_entry more = { .kind = FILE_MORE };
+        char *text;
+        int sys;
+
+        if (sizeof out - out_len < RECORD_MAX && (sys = flush(fd)) != 0)
+                return sys;
+        text = out + out_len + sizeof more;
+        for (const char *at = last; is_page && *at != '\0'; at++) {
+                text[more.path_len++] = digits[(unsigned char)*at >> 4];
+                text[more.path_len++] = digits[(unsigned char)*at & 15];
+        }
+        memcpy(out + out_len, &more, sizeof more);
+        out_len += sizeof more + more.path_len;
+        return flush(fd);
+}
+
+static int
+list_tree(int fd, uint64_t depth, uint64_t max, unsigned level)
+{
         uint64_t count = 0;
-        unsigned level = 0;
 
         for (;;) {
                 const char *name = "";
@@ -147,11 +270,8 @@ list_tree(int fd, uint64_t depth, uint64_t max)
                                 return flush(fd);
                         continue;
                 }
-                if (count++ == max) {
-                        path[0] = '\0';
-                        got = print(fd, &more, "");
-                        return got != 0 ? got : flush(fd);
-                }
+                if (count++ == max)
+                        return print_more(fd);
                 got = list_one(fd, &levels[level], name, level + 1 < depth ? &levels[level + 1] : NULL);
                 if (got < 0)
                         return -got;
@@ -159,14 +279,76 @@ list_tree(int fd, uint64_t depth, uint64_t max)
         }
 }
 
-int
-files_list(char *const *argv, struct files_io *io)
+static int
+hex_digit(char c)
+{
+        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Into `last`. 0 or EINVAL: it is no path that a page has printed. */
+static int
+read_after(const char *text)
+{
+        size_t len = 0;
+
+        for (; *text != '\0'; text += 2) {
+                int high = hex_digit(text[0]), low = high < 0 ? -1 : hex_digit(text[1]);
+
+                if (low < 0 || len == FILE_PATH_MAX || (high == 0 && low == 0))
+                        return EINVAL;
+                last[len++] = (char)(high << 4 | low);
+        }
+        last[len] = '\0';
+        return 0;
+}
+
+/* The next name of `*at`, which moves behind it. 0 or EINVAL. */
+static int
+take_name(const char **at, sorted_name ret)
+{
+        size_t len = strcspn(*at, "/");
+
+        if (len == 0 || len > WAY_NAME_MAX)
+                return EINVAL;
+        memcpy(ret, *at, len);
+        ret[len] = '\0';
+        *at += len;
+        if (**at == '/' && *++*at == '\0')
+                return EINVAL;
+        return files_is_dots(ret) ? EINVAL : 0;
+}
+
+/* Opens what is above the last entry, and itself, as far as that is still there: each level goes on behind its name. */
+static int
+go_on(uint64_t depth, unsigned *level)
+{
+        const char *at = last;
+
+        while (*at != '\0') {
+                struct level *l = &levels[*level];
+                int sys = take_name(&at, l->sorted->after);
+                size_t path_len;
+
+                if (sys != 0)
+                        return sys;
+                path_len = name_path(l, l->sorted->after);
+                if (*level + 1 < depth && open_level(l + 1, l->fd, l->sorted->after, path_len) == 0)
+                        ++*level;
+                else
+                        return 0;
+        }
+        return 0;
+}
+
+static int
+list(char *const *argv, const char *after, struct files_io *io)
 {
         uint64_t depth, max;
+        unsigned level = 0;
         struct way w;
         int sys;
 
-        if (files_number(argv[2], FILE_DEPTH_MAX, &depth) != 0 || depth == 0 || files_number(argv[3], UINT64_MAX - 1, &max) != 0)
+        if (files_number(argv[2], FILE_DEPTH_MAX, &depth) != 0 || depth == 0 || files_number(argv[3], UINT64_MAX - 1, &max) != 0 || read_after(after) != 0)
                 return EINVAL;
         sys = way_open(argv[1], WAY_FOLLOW, &w);
         if (sys != 0)
@@ -174,5 +356,21 @@ files_list(char *const *argv, struct files_io *io)
         out_len = 0;
         sys = open_level(&levels[0], w.dir, w.name, 0);
         way_fini(&w);
-        return sys != 0 ? sys : list_tree(io->out, depth, max);
+        if (sys == 0 && is_page)
+                sys = go_on(depth, &level);
+        return sys != 0 ? sys : list_tree(io->out, depth, max, level);
+}
+
+int
+files_list(char *const *argv, struct files_io *io)
+{
+        is_page = 0;
+        return list(argv, "", io);
+}
+
+int
+files_page(char *const *argv, struct files_io *io)
+{
+        is_page = 1;
+        return list(argv, argv[4], io);
 }

@@ -154,6 +154,9 @@ bool parts_begin(struct call *c, struct record_writer *w);
  */
 bool parts_add(struct call *c, struct record_writer *w, parts_write *write, const void *of, const void *item, uint64_t number);
 
+/* Says that a cursor is none that a list was answered with. Always -1. */
+int page_wrong_cursor(struct error *e);
+
 /* Reads what page is asked for, once. Errors: ERROR_INVALID_ARGUMENT (the cursor is none of this daemon's). */
 int page_begin(struct call *c, struct error *e);
 

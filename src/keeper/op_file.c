@@ -12,7 +12,7 @@
 #include "keeper/exec.h"
 #include "keeper/op.h"
 
-enum { LIST_MAX = 100000, WORDS_MAX = 5, NUMBER_LEN = 24, TIMEOUT_MS = 600000 };
+enum { LIST_MAX = 100000, WORDS_MAX = 6, NUMBER_LEN = 24, TIMEOUT_MS = 600000 };
 
 struct words { const char *argv[WORDS_MAX]; size_t argc; char numbers[2][NUMBER_LEN]; };
 
@@ -77,13 +77,20 @@ op_file_write(struct call *c, struct error *e)
         return run(c, true, &(struct words){ .argv = { "write" }, .argc = 1 }, e);
 }
 
+/* In parts the directory is read in the order of names: where its own order had got to is known to nobody at the next call. */
 enum call_state
 op_file_list(struct call *c, struct error *e)
 {
-        struct words w = { .argv = { "list", path_of(c) }, .argc = 4 };
+        const char *cursor = record_get_text(&c->record, FIELD_CURSOR, "");
+        uint64_t limit = record_get_uint(&c->record, FIELD_LIMIT, LIST_MAX);
+        bool is_page = *cursor != '\0' || limit != LIST_MAX;
+        struct words w = { .argv = { is_page ? "page" : "list", path_of(c) }, .argc = is_page ? 5 : 4 };
 
+        if (cursor[strspn(cursor, "0123456789abcdef")] != '\0' || strlen(cursor) % 2 != 0)
+                return page_wrong_cursor(e), CALL_FAILED;
         w.argv[2] = number(&w, 0, record_get_uint(&c->record, FIELD_DEPTH, 1));
-        w.argv[3] = number(&w, 1, LIST_MAX);
+        w.argv[3] = number(&w, 1, limit);
+        w.argv[4] = is_page ? cursor : NULL;
         return run(c, false, &w, e);
 }
 

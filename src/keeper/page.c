@@ -12,6 +12,14 @@
 #include "keeper/keeper.h"
 
 int
+page_wrong_cursor(struct error *e)
+{
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, "cursor", "value", "this cursor is none that a list was answered with");
+        error_hint(e, "Give the next_cursor of the answer before, as it came; without a cursor the list begins anew.");
+        return -1;
+}
+
+int
 page_begin(struct call *c, struct error *e)
 {
         const char *cursor = record_get_text(&c->record, FIELD_CURSOR, NULL);
@@ -29,9 +37,7 @@ page_begin(struct call *c, struct error *e)
                 if (strcmp(own, cursor) == 0)
                         return 0;
         }
-        (void)fail_at(e, ERROR_INVALID_ARGUMENT, "cursor", "value", "this cursor is none that a list was answered with");
-        error_hint(e, "Give the next_cursor of the answer before, as it came; without a cursor the list starts from the beginning.");
-        return -1;
+        return page_wrong_cursor(e);
 }
 
 bool

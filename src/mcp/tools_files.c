@@ -31,6 +31,8 @@ on_output(struct mcp_call *c, int stream, const char *bytes, size_t len)
         if (r->wire.len <= ANSWER_MAX && !r->wire.is_broken)
                 return;
         (void)fail(&e, ERROR_INVALID_ARGUMENT, "this is more than an answer can carry: ask for less at once");
+        if (r->tool->op == OP_FILE_LIST)
+                error_hint(&e, "Give `limit` (1 to 1000), then next_cursor as `cursor`.");
         request_fail(r, &e);
 }
 
@@ -134,9 +136,9 @@ kind_name(uint32_t kind)
         return kind < sizeof names / sizeof *names ? names[kind] : "";
 }
 
-/* One entry at *at, which moves behind it. -1 where the bytes are not whole. */
+/* One entry at *at, which moves behind it. Of the one that says that there is more `next_len` is the length of the next cursor, which ends there. -1 where the bytes are not whole. */
 static int
-write_entry(struct json_writer *w, const struct mcp_bytes *bytes, size_t *at)
+write_entry(struct json_writer *w, const struct mcp_bytes *bytes, size_t *at, size_t *next_len)
 {
         struct file_entry entry;
 
@@ -144,6 +146,7 @@ write_entry(struct json_writer *w, const struct mcp_bytes *bytes, size_t *at)
                 return -1;
         memcpy(&entry, bytes->text + *at, sizeof entry);
         *at += sizeof entry;
+        *next_len = 0;
         if (entry.path_len > bytes->len - *at || entry.target_len > bytes->len - *at - entry.path_len)
                 return -1;
         if (entry.kind != FILE_MORE) {
@@ -159,6 +162,8 @@ write_entry(struct json_writer *w, const struct mcp_bytes *bytes, size_t *at)
                         json_bytes(w, bytes->text + *at + entry.path_len, entry.target_len);
                 }
                 json_close_map(w);
+        } else {
+                *next_len = entry.path_len;
         }
         *at += entry.path_len + entry.target_len;
         return 0;
@@ -169,7 +174,7 @@ list_ended(struct mcp_call *c, const struct channel_end *end)
 {
         struct mcp_request *r = request_of(c);
         struct json_writer w;
-        size_t at = 0;
+        size_t at = 0, next_len = 0;
 
         if (!has_succeeded(r, end))
                 return;
@@ -178,13 +183,17 @@ list_ended(struct mcp_call *c, const struct channel_end *end)
         json_key(&w, "items");
         json_open_list(&w);
         while (at < r->wire.len) {
-                if (write_entry(&w, &r->wire, &at) == 0)
+                if (write_entry(&w, &r->wire, &at, &next_len) == 0)
                         continue;
                 json_fini(&w);
                 answer_malformed(r);
                 return;
         }
         json_close_list(&w);
+        if (next_len > 0) {
+                json_key(&w, "next_cursor");
+                json_bytes(&w, r->wire.text + at - next_len, next_len);
+        }
         json_close_map(&w);
         request_structured(r, &w, false);
 }

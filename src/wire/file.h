@@ -17,6 +17,9 @@
  *                                  of its path is reported) leaves what was written until then. A link at the end is written through. stdout: nothing.
  *     list PATH DEPTH MAX          stdout: struct file_entry, path, target; again and again. DEPTH 1: what is in PATH; 0 is EINVAL.
  *                                  Paths are relative to PATH. After MAX entries, when there are more: one of FILE_MORE.
+ *     page PATH DEPTH MAX AFTER    as list, in the order of names (bytes; a directory before what is in it), behind the entry that AFTER means ("": from the first one). The
+ *                                  FILE_MORE that follows MAX entries has as its path what the next AFTER is: the path of the last entry, in hexadecimal digits. What is
+ *                                  there all the while is listed once, whatever else comes and goes, the entry that AFTER means too.
  *     stat PATH                    stdout: one struct file_entry, with PATH as given and a link's target
  *     mkdir PATH MODE PARENTS      MODE decimal, & 0777; PARENTS 1: make what is missing on the way, and be content when it is there
  *     move FROM TO                 rename(2): an existing file at TO is replaced
@@ -27,11 +30,11 @@
 
 #include <stdint.h>
 
-enum { FILE_PATH_MAX = 4095, FILE_BATCH_MAX = 1024 /* puts in one write */, FILE_DEPTH_MAX = 64 };
+enum { FILE_PATH_MAX = 4095, FILE_AFTER_MAX = 2 * FILE_PATH_MAX, FILE_BATCH_MAX = 1024 /* puts in one write */, FILE_DEPTH_MAX = 64 };
 
 enum file_kind {
         FILE_REGULAR = 1, FILE_DIRECTORY, FILE_LINK, FILE_FIFO, FILE_SOCKET, FILE_BLOCK, FILE_CHARACTER,
-        FILE_MORE = 100,       /* no entry: the listing was cut here; path_len and target_len are 0 */
+        FILE_MORE = 100,       /* no entry: the listing was cut here; target_len is 0, and path_len too but for page */
 };
 
 /* 24 bytes. What a read tells before its bytes: the file as it was when it was opened. */

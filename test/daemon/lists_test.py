@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Lists in parts: limit and cursor of sandboxes, execs, denials and tokens. Every entry once, in order; across a restart, and when entries go meanwhile."""
+"""Lists in parts: limit and cursor of sandboxes, execs, denials, tokens and files. Every entry once, in order; across a restart, and when entries go meanwhile."""
+import base64
 import os
 import signal
 import sys
@@ -79,12 +80,57 @@ def tokens(d):
     check("tokens that were revoked meanwhile hide none", got == all_of_it[4:], got)
 
 
+MAKE = "import os\nos.makedirs('/tmp/many/sub')\nfor i in range(5000):\n    open('/tmp/many/%s%05d' % ('sub/' if i %% 50 == 7 else '', i), 'w').close()\nopen(b'/tmp/many/\\xff', 'w').close()\n"
+CHANGE = "import os, sys\nn = int(sys.argv[1])\nfor i in range(50):\n    open('/tmp/many/new%d-%d' % (n, i), 'w').close()\n    os.unlink('/tmp/many/%05d' % (50 * i)) if n == 1 else None\n"
+
+
+def files(d, box):
+    d.exec(box, ["python3", "-c", MAKE.replace("%%", "%")])
+    path = "/v1/sandboxes/%s/files/list?path=/tmp/many&depth=2" % box
+
+    def parts(limit, between=lambda: None):
+        entries, lengths, cursor = [], [], ""
+        while True:
+            part = d.must("GET", "%s&limit=%d%s" % (path, limit, cursor and "&cursor=" + cursor))
+            entries += [base64.b64decode(x["path"]) if x.get("encoding") else x["path"].encode() for x in part["items"]]
+            lengths.append(len(part["items"]))
+            if not part.get("next_cursor"):
+                return entries, lengths
+            cursor = part["next_cursor"]
+            between()
+
+    entries, lengths = parts(1000)
+    whole_list = d.must("GET", path)
+    want = sorted([b"\xff", b"sub"] + [b"%s%05d" % (b"sub/" if i % 50 == 7 else b"", i) for i in range(5000)], key=lambda p: p.split(b"/"))
+    check("files in parts: all, in the order of names, a directory before what is in it", entries == want and lengths == [1000] * 5 + [2], lengths, entries[:3])
+    check("without a limit all at once, without a cursor", len(whole_list["items"]) == 5002 and set(whole_list) == {"items"}, set(whole_list))
+    turns = iter(range(100))
+
+    def change():
+        d.exec(box, ["python3", "-c", CHANGE, str(next(turns))])
+
+    entries, _ = parts(700, change)
+    kept = [p for p in want if not (b"/" not in p and p.isdigit() and int(p) % 50 == 0)]
+    check("names that come and go meanwhile hide none that stay, and none comes twice", [p for p in entries if p in set(kept)] == kept and len(entries) == len(set(entries)),
+          set(kept) - set(entries))
+    for cursor in ("x", "6", "2e2e", "0000000000000005-", "6A"):
+        got = d.call("GET", path + "&cursor=" + cursor)
+        check("cursor=%s is refused" % cursor, (got.status, got.code) == (400, "invalid_argument"), got)
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_files", "arguments": {"path": "/tmp/many", "limit": 3}}}
+    first = d.must("POST", "/mcp?sandbox=" + box, call, headers={"Accept": "application/json, text/event-stream"})["result"]["structuredContent"]
+    call["params"]["arguments"].update(limit=2, cursor=first["next_cursor"])
+    second = d.must("POST", "/mcp?sandbox=" + box, call, headers={"Accept": "application/json, text/event-stream"})["result"]["structuredContent"]
+    left = [p.decode() for p in want if b"/" not in p and p[:1].isdigit() and int(p) % 50][:5]
+    check("over MCP, too", [x["path"] for x in first["items"] + second["items"]] == left, first, second)
+
+
 def main():
     need_programs()
     with Daemon() as d:
         box = sandboxes(d)
         execs(d, box)
         tokens(d)
+        files(d, box)
         check("denials take it, too", d.must("GET", "/v1/sandboxes/%s/denials?limit=2" % box) == {"items": []})
     end()
 

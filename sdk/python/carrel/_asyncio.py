@@ -3,7 +3,7 @@
 Printed by `tools/python-client asyncio`; `./dev docs` writes it. Do not edit.
 """
 
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 from ._operations import DaemonInfo, Denial, ExecInfo, FileEntry, PortUrl, SandboxInfo, Token
 from ._process import KEEP_BYTES, CommandFailedError, Result
 from ._client import Command, Data, Path
@@ -363,8 +363,15 @@ class AsyncFiles(AsyncFilesBase):
         return await in_thread(self._sync.download, path, local)
 
     async def list(self, path: Path = ".", *, depth: Optional[int] = None) -> List[FileEntry]:
-        """What is in a directory, `depth` levels down (1 to 16)."""
+        """What is in a directory, `depth` levels down (1 to 16); all of it, however much that is."""
         return await in_thread(self._sync.list, path, depth=depth)
+
+    async def list_part(self, path: Path = ".", *, depth: Optional[int] = None, limit: int = 1000, cursor: Optional[str] = None) -> Tuple[List[FileEntry], Optional[str]]:
+        """`limit` entries (1 to 1000) in the order of names, and the cursor of the next part: None in the last one.
+
+        What is there all the while is listed once, whatever else comes and goes.
+        """
+        return await in_thread(self._sync.list_part, path, depth=depth, limit=limit, cursor=cursor)
 
     async def stat(self, path: Path) -> FileEntry:
         """What a path is; links are not followed. Raises FileNotFoundError."""

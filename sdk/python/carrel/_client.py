@@ -697,11 +697,25 @@ class Files:
         return size
 
     def list(self, path: Path = ".", *, depth: Optional[int] = None) -> List[FileEntry]:
-        """What is in a directory, `depth` levels down (1 to 16)."""
+        """What is in a directory, `depth` levels down (1 to 16); all of it, however much that is."""
         answer = self._transport.call("file.list", id=self._id, path=path, depth=depth)
-        if answer.get("truncated"):
-            warnings.warn(f"{os.fspath(path)} holds more than is listed here: list its directories one by one", RuntimeWarning, stacklevel=2)
-        return [FileEntry.read(item) for item in answer.get("items", ())]
+        if not answer.get("truncated"):
+            return [FileEntry.read(item) for item in answer.get("items", ())]
+        found: List[FileEntry] = []
+        cursor: Optional[str] = None
+        while True:
+            part, cursor = self.list_part(path, depth=depth, limit=1000, cursor=cursor)
+            found += part
+            if cursor is None:
+                return found
+
+    def list_part(self, path: Path = ".", *, depth: Optional[int] = None, limit: int = 1000, cursor: Optional[str] = None) -> Tuple[List[FileEntry], Optional[str]]:
+        """`limit` entries (1 to 1000) in the order of names, and the cursor of the next part: None in the last one.
+
+        What is there all the while is listed once, whatever else comes and goes.
+        """
+        answer = self._transport.call("file.list", id=self._id, path=path, depth=depth, limit=limit, cursor=cursor)
+        return [FileEntry.read(item) for item in answer.get("items", ())], answer.get("next_cursor")
 
     def stat(self, path: Path) -> FileEntry:
         """What a path is; links are not followed. Raises FileNotFoundError."""

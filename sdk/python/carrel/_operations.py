@@ -151,7 +151,7 @@ OPERATIONS: Dict[str, Operation] = {
     ),
     "file.list": Operation(
         "GET", "/v1/sandboxes/{id}/files/list",
-        query=('path', 'depth', 'encoding'),
+        query=('path', 'depth', 'limit', 'cursor', 'encoding'),
         body=(),
         has_key=False, is_raw=False,
     ),

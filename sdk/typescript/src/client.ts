@@ -385,8 +385,24 @@ export class CarrelClient {
                 await this.transport.json(call);
         }
 
+        /** What is in a directory; all of it, however much that is. */
         async listFiles(id: string, path: string, depth?: number): Promise<FileEntry[]> {
-                return (await this.transport.json({ method: 'GET', path: `${sandbox(id)}/files/list`, query: { path, depth } })).items ?? [];
+                const answer = await this.transport.json({ method: 'GET', path: `${sandbox(id)}/files/list`, query: { path, depth } });
+                if (!answer.truncated)
+                        return answer.items ?? [];
+                const all: FileEntry[] = [];
+                for (let cursor: string | undefined; ;) {
+                        const part = await this.listFilesPage(id, path, { depth, limit: 1000, cursor });
+                        all.push(...part.items);
+                        cursor = part.next_cursor;
+                        if (cursor === undefined)
+                                return all;
+                }
+        }
+
+        /** The same in parts, in the order of names. What is there all the while is listed once, whatever else comes and goes. */
+        listFilesPage(id: string, path: string, options: { depth?: number } & PageOptions = {}): Promise<Page<FileEntry>> {
+                return this.transport.json({ method: 'GET', path: `${sandbox(id)}/files/list`, query: { path, ...options } });
         }
 
         stat(id: string, path: string): Promise<FileEntry | null> {
