@@ -209,7 +209,7 @@ guest_serve(int control, const struct guest_names *names, int disk, const int *s
                 if ((fds[SIGNALS].revents & POLLIN) != 0 || g->has_more)
                         hear_signals(g);
                 if (fds[NAMES].revents != 0)
-                        names_serve(&g->names);
+                        (void)names_serve(&g->names);
                 if ((fds[CONTROL].revents & POLLIN) != 0)
                         hear_control(g);
                 execs_resume(&g->execs);

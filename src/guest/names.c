@@ -194,12 +194,13 @@ serve_one(struct names *n)
         return true;
 }
 
-void
+bool
 names_serve(struct names *n)
 {
         for (int i = 0; i < NAMES_AT_ONCE && n->socket >= 0 && !n->is_due; i++)
                 if (!serve_one(n))
-                        return;
+                        return false;
+        return n->socket >= 0 && !n->is_due;
 }
 
 /* -- what the kernel counts --------------------------------------------------------------------------------------- */
@@ -253,8 +254,8 @@ names_collect(struct names *n, bool asks_kernel)
 
         if (n->socket < 0)
                 return;
-        for (int i = 0; i < NAMES_KINDS / NAMES_AT_ONCE; i++)
-                names_serve(n);
+        for (int i = 0; i < NAMES_KINDS / NAMES_AT_ONCE && names_serve(n); i++)
+                continue;
         if (!asks_kernel)
                 return;
         read_text("/proc/net/snmp", snmp);

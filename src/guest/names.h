@@ -40,8 +40,8 @@ struct names {
 /* `n` is zeroed. The descriptors are borrowed. */
 void names_init(struct names *n, int control, int socket, int diag);
 
-/* Reads questions, answers them, counts what was refused. */
-void names_serve(struct names *n);
+/* Reads questions, answers them, counts what was refused. True: there may be more. */
+bool names_serve(struct names *n);
 
 /*
  * A command has ended: what it was refused before that is counted now. `asks_kernel`: connections to addresses as well. To ask takes a tenth of a millisecond, so it is not
