@@ -224,7 +224,7 @@ open_parent(const struct guard *g, const struct guard_item *item)
 static void
 watch_item(struct guard *g, const struct guard_item *item)
 {
-        int found = open_parent(g, item);
+        int found = g->inotify < 0 ? -1 : open_parent(g, item);
 
         if (found < 0)
                 return;
