@@ -104,18 +104,18 @@ host_etc_rows(size_t *ret_count)
         return etc;
 }
 
-/* A directory, or a link with a target short enough to be made again inside. `ret_mode` is 0 where there is nothing. */
+/* A directory, or a link with a target short enough to be made again inside. `ret_st` is what is there itself; its mode is 0 where there is nothing. */
 static bool
-dir_read(const char *path, struct host_dir *ret, mode_t *ret_mode)
+dir_read(const char *path, struct host_dir *ret, struct stat *ret_st)
 {
-        struct stat st;
         ssize_t len;
 
         *ret = (struct host_dir){ .path = path };
-        *ret_mode = lstat(path, &st) < 0 ? 0 : st.st_mode;
-        ret->is_link = S_ISLNK(*ret_mode);
+        if (lstat(path, ret_st) < 0)
+                ret_st->st_mode = 0;
+        ret->is_link = S_ISLNK(ret_st->st_mode);
         if (!ret->is_link)
-                return S_ISDIR(*ret_mode);
+                return S_ISDIR(ret_st->st_mode);
         len = readlink(path, ret->target, sizeof ret->target);
         if (len <= 0 || (size_t)len >= sizeof ret->target)
                 return false;
@@ -151,10 +151,10 @@ place_is_settled(const char *path, const struct stat *system)
 static bool
 etc_read(const char *path, const struct stat *system, struct host_dir *ret)
 {
-        mode_t mode;
-        bool is_whole = dir_read(path, ret, &mode);
+        struct stat st;
+        bool is_whole = dir_read(path, ret, &st);
 
-        if (mode == 0 || !place_is_settled(path, system))
+        if (st.st_mode == 0 || !(ret->is_link ? place_is_settled(path, system) : is_settled(&st, system)))
                 return false;
         if (ret->is_link && is_whole && (strncmp(ret->target, "/usr/", 5) == 0 || strncmp(ret->target, "../usr/", 7) == 0))
                 return strstr(ret->target + 4, "..") == NULL;
@@ -165,13 +165,12 @@ etc_read(const char *path, const struct stat *system, struct host_dir *ret)
 void
 host_places_read(struct host_facts *ret)
 {
-        struct stat system;
+        struct stat system, st;
         bool has_system = stat("/etc", &system) == 0;
-        mode_t mode;
 
         ret->dir_count = ret->etc_count = 0;
         for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
-                if (dir_read(dirs[i].path, &ret->dirs[ret->dir_count], &mode))
+                if (dir_read(dirs[i].path, &ret->dirs[ret->dir_count], &st))
                         ret->dir_count++;
         for (size_t i = 0; has_system && i < sizeof etc / sizeof *etc; i++)
                 if (etc_read(etc[i].path, &system, &ret->etc[ret->etc_count]))
