@@ -14,8 +14,8 @@
 int
 page_wrong_cursor(struct error *e)
 {
-        (void)fail_at(e, ERROR_INVALID_ARGUMENT, "cursor", "value", "this cursor is none that a list was answered with");
-        error_hint(e, "Give the next_cursor of the answer before, as it came; without a cursor the list begins anew.");
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, "cursor", "value", "this is not the cursor of a list");
+        error_hint(e, "Pass the next_cursor of the previous response unchanged; without a cursor the list starts from the beginning.");
         return -1;
 }
 
