@@ -17,7 +17,7 @@
 #include "event/outcome.h"
 #include "loop/later.h"
 
-enum { PATIENCE_MS = 3000 /* as libcarrel dials again */, KEY_ENTRY = 64 /* bytes of an own key in a record, at most */ };
+enum { PATIENCE_MS = 3000 /* as libcarrel dials again */, KEY_ENTRY = 64 /* bytes of an own key in a record, at most */, REPEATS_MAX = 3 };
 
 struct link {
         struct keeper_call call;       /* first */
@@ -28,6 +28,7 @@ struct link {
         unsigned char *bytes;          /* a copy of its record, where it can be sent again */
         size_t len;
         bool is_parked;
+        unsigned repeats;              /* because its channel broke off before the command had begun */
         struct follow follow;
         struct mcp_call *of;           /* NULL once it was let go */
         uint64_t seen[2];              /* bytes of each stream, up to where it was heard */
@@ -121,14 +122,19 @@ on_ended(struct follow *f, const struct channel_end *channel_end)
         c->ops->ended(c, channel_end);
 }
 
+static bool make_again(struct link *l);
+
 static void
 on_lost(struct follow *f)
 {
-        const struct link *l = link_of(f);
+        struct link *l = link_of(f);
         struct channel_end lost = { .word = OUTCOME_LOST, .exit_code = -1, .stdout_bytes = l->seen[0], .stderr_bytes = l->seen[1] };
         bool has_started = l->has_started;
-        struct mcp_call *c = let_go(link_of(f), false);
+        struct mcp_call *c;
 
+        if (!has_started && make_again(l))
+                return;
+        c = let_go(l, false);
         if (has_started)
                 c->ops->ended(c, &lost);       /* what was begun ends once, in one word */
         else
@@ -223,6 +229,18 @@ send_again(struct link *l, struct error *e)
         const struct record_writer w = { .bytes = l->bytes, .len = l->len, .room = l->len };
 
         return keeper_call(l->in->keeper, &l->call, l->op, &w, e);
+}
+
+/* The keeper that gave the channel has died before its box took the other end. A call that may not be repeated is lost. */
+static bool
+make_again(struct link *l)
+{
+        struct error e;
+
+        if (!may_repeat(l) || l->repeats++ == REPEATS_MAX)
+                return false;
+        follow_close(&l->follow);
+        return (l->in->keeper && send_again(l, &e) == 0) || park(l, &e) == 0;
 }
 
 void
