@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@
 #include "spec/preset.h"
 #include "text/json.h"
 
-enum { NAMES_MAX = 6, ARENA_MAX = 1 << 20, TIMEOUT_MINUTES = 10 };
+enum { NAMES_MAX = 6, ARENA_MAX = 1 << 20, TIMEOUT_MINUTES = 10, SLUG_MAX = 40 };
 
 /* In the order of looking: a lock file goes before what many tools read. A tool of a `family` that was found already is passed over. */
 static const struct tool {
@@ -46,6 +47,7 @@ struct init {
         const char *found[TOOLS];                               /* the name that told of it, or NULL */
         struct host_tool outside[TOOLS];                        /* a tool that no sandbox shows by itself; dir_count 0: none */
         const char *first;
+        char slug[SLUG_MAX + 1];                                /* the directory's name, as an id can have it */
 };
 
 static void
@@ -65,6 +67,30 @@ look(struct init *i, int dir)
                 if (!host_tool_find(tools[t].program, &i->outside[t]) || host_tool_is_shown(&i->outside[t]))
                         i->outside[t].dir_count = 0;
         }
+}
+
+/* Letters in lower case and digits; anything else is one dash between them. */
+static void
+choose_slug(struct init *i)
+{
+        char *whole = realpath(i->dir, NULL);
+        const char *name = whole ? strrchr(whole, '/') + 1 : "";
+        size_t len = 0;
+
+        for (; *name != '\0' && len < SLUG_MAX; name++) {
+                char c = *name >= 'A' && *name <= 'Z' ? (char)(*name | 0x20) : *name;
+
+                if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
+                        i->slug[len++] = c;
+                else if (len > 0 && i->slug[len - 1] != '-')
+                        i->slug[len++] = '-';
+        }
+        while (len > 0 && i->slug[len - 1] == '-')
+                len--;
+        i->slug[len] = '\0';
+        if (len == 0)
+                memcpy(i->slug, "project", sizeof "project");
+        free(whole);
 }
 
 /* -- the text --------------------------------------------------------------------------------------------------------- */
@@ -129,10 +155,10 @@ write_manifest(const struct init *i, FILE *out)
                 has_any = has_any || i->found[t];
                 is_heavy = is_heavy || (i->found[t] && tools[t].is_heavy);
         }
-        (void)fprintf(out, "%sschema: sandbox/v1\nprovider: local\nconfig: {}\nlimits:\n  timeout_ms: %-16d # of one command, %d minutes; then all its processes are killed\n"
+        (void)fprintf(out, "%sschema: sandbox/v1\nid: \"@local/%s\"\nversion: 1.0.0\nprovider: local\nconfig: {}\nlimits:\n  timeout_ms: %-16d # of one command, %d minutes; then all its processes are killed\n"
                            "  # memory_mb: 4096            # of the whole sandbox; needs control groups (carrel doctor)\n"
                            "mounts:\n  - {source: workspace, at: /workspace}    # this directory, writable; nothing else of your files is there\n",
-                      has_any ? "\n" : "", TIMEOUT_MINUTES * 60000, TIMEOUT_MINUTES);
+                      has_any ? "\n" : "", i->slug, TIMEOUT_MINUTES * 60000, TIMEOUT_MINUTES);
         write_network(i, out);
         (void)fputs("metadata:\n  carrel:\n    egress: {}                 # report every refused name, also where no host is listed\n", out);
         if (is_heavy)
@@ -213,6 +239,7 @@ init(struct init *i, struct error *e)
         if (dir < 0)
                 return fail_sys(e, ERROR_WORKSPACE_NOT_FOUND, errno, "opening the directory %.200s", i->dir);
         look(i, dir);
+        choose_slug(i);
         if (i->is_printed) {
                 write_manifest(i, stdout);
                 return 0;

@@ -40,7 +40,7 @@ def written():
             wrong += [] if re.findall(r'^    - "(@\w+)"', text, re.MULTILINE) == presets else [text]
             wrong += [] if not tools or "# Made for: %s\n" % tools in text else [text]
             checked = carrel(ws, "check")
-            wrong += [] if checked.returncode == 0 and "warning" not in checked.stdout else [checked.stdout + checked.stderr]
+            wrong += [] if checked.returncode == 0 and checked.stdout + checked.stderr == "./SANDBOX.md: OK\n" else [checked.stdout + checked.stderr]
             ran = carrel(ws, "run", "--", "true")
             wrong += [] if ran.returncode == 0 else [ran.stderr]
             report("carrel init: %s" % (", ".join(names) or "an empty directory"), wrong)
@@ -52,6 +52,13 @@ def written():
         check("nor through a link", carrel(ws, "init").returncode == 125)
         printed = carrel(ws, "init", "--print")
         check("--print prints it", printed.returncode == 0 and printed.stdout.startswith("---\n"), printed.stdout)
+    with Workspace(False) as ws:
+        for name, slug in (("My Project_2", "my-project-2"), ("--x--", "x"), ("\u00e9\u20ac", "project"), ("a" * 200, "a" * 40)):
+            os.mkdir(os.path.join(ws.path, name))
+            done = carrel(ws, "init", "./" + name)
+            checked = carrel(ws, "check", os.path.join(ws.path, name, "SANDBOX.md"))
+            text = (ws.read(name + "/SANDBOX.md") or b"").decode()
+            check("an id is made of the name %.20r" % name, 'id: "@local/%s"\n' % slug in text and checked.returncode == 0 and "note" not in checked.stdout + checked.stderr, done, checked, text[:400])
     with Workspace(False) as ws:
         done = carrel(ws, "init", "/none")
         check("a directory that is not there is named", done.returncode == 125 and "/none" in done.stderr, done.stderr)
