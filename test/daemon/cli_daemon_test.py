@@ -205,7 +205,7 @@ def mistakes(sh):
         (["create", "-e", "=s3cret"], 125, "-e LANG=C"), (["create", "-p", "http"], 125, "-p 3000"), (["output", box, "1", "--offset", "-3"], 125, "--offset 4096"),
         (["serve", "--pool", "x"], 125, "--pool 4"), (["serve", "--socket-mode", "777"], 125, "--socket-mode 0660"), (["check", "--stage", "pars"], 125, "Did you mean parse?"),
         (["mcp", "--tool-names", "mastar"], 125, "Did you mean mastra?"), (["key", "rm"], 125, "carrel key rm TOKEN-ID"), (["run", "--timeout", "5x", "true"], 125, "--timeout 30s"),
-        (["run", "-e", "X", "true"], 125, "-e LANG=C"),
+        (["run", "-e", "X", "true"], 125, "-e X=\"$X\""),
         # typing mistakes
         (["sotp", box], 125, "did you mean `carrel stop`?"), (["creat"], 125, "did you mean `carrel create`?"), (["rm", box], 125, "did you mean `carrel stop`?"),
         (["help", "docter"], 125, "did you mean `carrel doctor`?"), (["--json", "ls"], 125, "a command comes first"), (["xyzzy"], 125, "`carrel help`"),
