@@ -6,6 +6,7 @@
  */
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,6 +63,8 @@ fail_sys(struct error *e, enum error_code code, int sys, const char *fmt, ...)
         va_end(ap);
         used = strlen(e->message);
         (void)snprintf(e->message + used, sizeof e->message - used, ": %s", strerror(sys));
+        if (sys == EMFILE)
+                error_hint(e, "This process may open too few files. Raise the limit of whoever starts it: ulimit -n 1024");
         return -1;
 }
 
