@@ -300,7 +300,7 @@ be_ended(struct box *b, const void *body)
                 b->gone.oom_kills = ended.oom_kills;
         }
         if (b->state < BOX_ENDING || b->gone.cause == BOX_GONE_DIED)
-                b->gone.cause = b->has_failed ? BOX_GONE_MAKE_FAILED : b->gone.oom_kills > b->oom_seen ? BOX_GONE_OOM : BOX_GONE_DIED;
+                b->gone.cause = b->has_failed ? BOX_GONE_MAKE_FAILED : b->gone.oom_kills > b->oom_seen ? BOX_GONE_OOM : b->is_stuck ? BOX_GONE_POLICY : BOX_GONE_DIED;
         be_over(b);
 }
 
@@ -327,8 +327,11 @@ hear_maker(struct box *b)
         } else if (m.kind == WIRE_KEPT && m.len == sizeof(struct wire_kept)) {
                 const struct wire_kept *kept = (const void *)body;
 
-                if (kept->what == KEPT_STRICT || kept->what == KEPT_STUCK)
+                b->is_stuck = b->is_stuck || kept->what == KEPT_STUCK;
+                if (kept->what == KEPT_STRICT) {
+                        box_end(b, BOX_GONE_POLICY);   /* the maker kills it as well */
                         b->gone.cause = BOX_GONE_POLICY;
+                }
                 keeper_say_all(b, WIRE_BOX_KEPT, kept, sizeof *kept);
         } else if (m.kind == WIRE_BOX_ENDED && m.len == sizeof(struct wire_box_ended)) {
                 be_ended(b, body);

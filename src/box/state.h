@@ -133,7 +133,7 @@ struct box {
         struct loop *loop;
         struct wire_box_begin begin;
         enum box_state state;
-        unsigned is_ready, has_begun, has_guest, has_maker, is_freezing, is_frozen, has_failed;     /* is_freezing: asked for, and not thawed since */
+        unsigned is_ready, has_begun, has_guest, has_maker, is_freezing, is_frozen, has_failed, is_stuck;   /* is_stuck: a name could not be moved away; is_freezing: asked for, and not thawed since */
         uint32_t protocol;
         uint64_t started_ms, frozen_ms, frozen_since_ms;
         int directory;

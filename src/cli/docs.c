@@ -261,7 +261,7 @@ print_protected(struct sheet *sheet)
                 bool is_ending = rows[i].path[0] == '*', may_be_made = (rows[i].flags & PROTECT_MAKE) != 0, is_judged = (rows[i].flags & PROTECT_JUDGE) != 0;
                 const char *cells[] = { rows[i].path, rows[i].program, rows[i].why,
                                         may_be_made ? "as the rows below" : is_judged ? "settings that run nothing may be changed" : (rows[i].flags & PROTECT_ALWAYS) != 0 ? "read-only" : "read-only, or content if tracked",
-                                        may_be_made ? "may be made, reported" : is_ending ? "not guarded" : is_judged ? "may be made of such settings" : "moved away", NULL };
+                                        may_be_made ? "may be made, reported" : is_ending ? "not guarded" : is_judged ? "may be made of such settings" : (rows[i].flags & PROTECT_DEEP) != 0 ? "moved away, below the top too" : "moved away", NULL };
 
                 sheet_row(sheet, cells);
         }

@@ -7,6 +7,7 @@
 #include "cli/left.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/finding_print.h"
@@ -29,8 +30,18 @@ static const struct { const char *word, *sentence; } words[KEPT_WHAT_MAX] = {
         [KEPT_GITFILE] = { "gitfile", "leads git to another repository, and was made or changed by the command." },
         [KEPT_INDEX] = { "index-unread", "was changed by the command, and Carrel cannot read it: gitlinks in it were not compared." },
         [KEPT_MORE] = { "more", "holds more repositories that the command made or changed than are reported here." },
-        [KEPT_BOUND] = { "bounded", "has more directories than Carrel searches for repositories that the command made or changed." },
+        [KEPT_BOUND] = { "bounded", "has more directories than Carrel searches for repositories and names that the command made or changed." },
+        [KEPT_CHANGED_BELOW] = { "changed", "was changed by the command. Programs of the host act on it: look at the change first." },
+        [KEPT_PACKAGES] = { "in-package", "was made by the command in an installed package, and left there. Programs of the host act on it when you enter or open that directory." },
+        [KEPT_WITHIN] = { "in-repository", "was made by the command in a repository within the workspace, and left there. Programs of the host act on it: look at it before you enter or open that directory." },
+        [KEPT_CLOSED] = { "closed", "is a directory that the command made or changed and that Carrel cannot list, so it was not searched for names that programs of the host act on." },
 };
+
+static bool
+is_folded(unsigned what)
+{
+        return what >= KEPT_CHANGED_BELOW && what <= KEPT_CLOSED;
+}
 
 static bool
 is_repository(unsigned what)
@@ -124,6 +135,22 @@ write_runs(struct json_writer *out, const char *runs)
         json_close_list(out);
 }
 
+/* The first is the entry's name. */
+static void
+write_folded(struct json_writer *out, const struct run_kept *k)
+{
+        json_member_int(out, "count", strtol(k->key, NULL, 10));
+        json_key(out, "others");
+        json_open_list(out);
+        for (const char *at = k->place; *at != '\0'; at += strcspn(at, "\n"), at += *at == '\n') {
+                char name[sizeof k->place];
+
+                (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(at, "\n"), at);
+                json_text(out, name);
+        }
+        json_close_list(out);
+}
+
 static void
 write_one(struct json_writer *out, const struct run_kept *k)
 {
@@ -135,6 +162,8 @@ write_one(struct json_writer *out, const struct run_kept *k)
                 write_runs(out, k->place);
                 add_look(command, k);
                 json_member_text(out, "look", command);
+        } else if (is_folded(k->what)) {
+                write_folded(out, k);
         } else if (k->what == KEPT_BOUND) {
                 json_member_text(out, "directories", k->place);
         } else if (k->place[0] != '\0') {
@@ -205,6 +234,23 @@ print_restored(const struct run_kept *k)
 }
 
 static void
+print_folded(const struct run_kept *k)
+{
+        if (strcmp(k->key, "1") == 0)
+                return;
+        (void)fprintf(stderr, " There are %s:", k->key);
+        (void)fputs(" this one", stderr);
+        for (const char *at = k->place; *at != '\0'; at += strcspn(at, "\n"), at += *at == '\n') {
+                char name[sizeof k->place];
+
+                (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(at, "\n"), at);
+                (void)fputs(", ", stderr);
+                print_escaped(stderr, name, false);
+        }
+        (void)fputs(".", stderr);
+}
+
+static void
 print_one(const struct run_kept *k)
 {
         char command[COMMAND_ROOM] = "";
@@ -223,6 +269,8 @@ print_one(const struct run_kept *k)
         } else if (k->what == KEPT_STRICT) {
                 (void)fputc(' ', stderr);
                 print_escaped(stderr, k->place, false);
+        } else if (is_folded(k->what)) {
+                print_folded(k);
         } else if (k->what == KEPT_BOUND) {
                 (void)fputs(" Searched: ", stderr);
                 print_escaped(stderr, k->place, false);

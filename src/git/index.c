@@ -165,8 +165,8 @@ git_index_tracks(const void *bytes, size_t len, const char *name)
         return is_found ? GIT_TRACKS_YES : GIT_TRACKS_NO;
 }
 
-int
-git_index_links(const void *bytes, size_t len, void (*each)(void *arg, const char *name), void *arg)
+static int
+walk(const void *bytes, size_t len, bool is_content, void (*each)(void *arg, const char *name), void *arg)
 {
         struct reading r;
         int64_t count = begin(&r, bytes, len);
@@ -174,8 +174,20 @@ git_index_links(const void *bytes, size_t len, void (*each)(void *arg, const cha
         for (int64_t i = 0; i < count; i++) {
                 if (!next_entry(&r))
                         return -1;
-                if (r.mode >> 12 == 016)
+                if (is_content ? r.is_content : r.mode >> 12 == 016)
                         each(arg, r.name);
         }
         return count < 0 || !skip_extensions(&r) ? -1 : 0;
+}
+
+int
+git_index_links(const void *bytes, size_t len, void (*each)(void *arg, const char *name), void *arg)
+{
+        return walk(bytes, len, false, each, arg);
+}
+
+int
+git_index_files(const void *bytes, size_t len, void (*each)(void *arg, const char *name), void *arg)
+{
+        return walk(bytes, len, true, each, arg);
 }

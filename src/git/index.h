@@ -22,4 +22,7 @@ enum git_tracks git_index_tracks(const void *bytes, size_t len, const char *name
 /* Calls `each` with the path of every gitlink (a submodule, or another repository within), as far as the index is read. 0: to its last byte; else -1. */
 int git_index_links(const void *bytes, size_t len, void (*each)(void *arg, const char *name), void *arg);
 
+/* The same for every tracked file and link. */
+int git_index_files(const void *bytes, size_t len, void (*each)(void *arg, const char *name), void *arg);
+
 #endif

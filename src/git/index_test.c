@@ -146,6 +146,9 @@ links_are_told(void **state)
                 assert_int_equal(git_index_links(bytes, len, note_link, found), 0);
                 assert_string_equal(found, "lib;");
                 memset(found, 0, sizeof found);
+                assert_int_equal(git_index_files(bytes, len, note_link, found), 0);
+                assert_string_equal(found, ".vscode/settings.json;");
+                memset(found, 0, sizeof found);
                 assert_int_equal(git_index_links(bytes, 19, note_link, found), -1);
                 assert_string_equal(found, "");
                 assert_int_equal(git_index_links(bytes, len - 1, note_link, found), -1);

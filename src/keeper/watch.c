@@ -373,6 +373,8 @@ write_event(struct record_writer *w, const struct sandbox *s, const char *event,
                         record_text(w, FIELD_KEPT_AT, kept->kept[0] != '\0' ? kept->kept : NULL);
                 if (kept->what == KEPT_RESTORED)
                         record_text(w, FIELD_REASON, kept->key);
+                if (kept->what >= KEPT_CHANGED_BELOW)
+                        record_uint(w, FIELD_COUNT, strtoul(kept->key, NULL, 10));
         }
         if (!l)
                 return;
@@ -455,7 +457,9 @@ watch_tell_kept(struct sandbox *s, const struct wire_kept *kept)
                                                            [KEPT_STUCK] = "name-stuck", [KEPT_STRICT] = "name-refused", [KEPT_RESTORED] = "config-restored",
                                                            [KEPT_REPOSITORY] = "repository-found", [KEPT_BARE] = "bare-repository-found", [KEPT_GITLINK] = "gitlink-found",
                                                            [KEPT_SUBMODULE] = "submodule-found", [KEPT_GITFILE] = "gitfile-found", [KEPT_INDEX] = "index-unread",
-                                                           [KEPT_MORE] = "more-found", [KEPT_BOUND] = "search-bounded" };
+                                                           [KEPT_MORE] = "more-found", [KEPT_BOUND] = "search-bounded",
+                                                           [KEPT_CHANGED_BELOW] = "content-changed", [KEPT_PACKAGES] = "package-names-found",
+                                                           [KEPT_WITHIN] = "repository-names-found", [KEPT_CLOSED] = "directory-closed" };
         struct wire_kept copy = *kept;
 
         copy.name[sizeof copy.name - 1] = copy.key[sizeof copy.key - 1] = copy.kept[sizeof copy.kept - 1] = '\0';

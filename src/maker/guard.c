@@ -33,7 +33,7 @@
 #include "wire/message.h"
 
 enum { WATCHED = IN_CREATE | IN_MOVED_TO | IN_ONLYDIR, WATCHED_TOO = IN_DELETE | IN_MOVED_FROM };
-enum { PIECE_ROOM = 256, PATH_ROOM = 4096, MARK_ENTRIES_MAX = 1024, MARK_DEPTH_MAX = 4 };
+enum { PIECE_ROOM = 256, PATH_ROOM = KEPT_PATH_ROOM, MARK_ENTRIES_MAX = 1024, MARK_DEPTH_MAX = 4 };
 
 /* -- finding ---------------------------------------------------------------------------------------------------- */
 
@@ -305,9 +305,8 @@ guard_begin(struct guard *g, const struct plan_view *view, const int *sources, b
 
                 if (s.op == STEP_GUARD && s.source != STEP_NO_SOURCE)
                         take_list(g, &s, sources[s.source]);
-                else if (s.op == STEP_KEEPING && g->place_count < GUARD_PLACES_MAX)
-                        g->keeping[g->place_count++] = s.path;
         }
+        kept_places_read(&g->places, view);
         if (g->count == 0)
                 return;
         if (is_watching)
@@ -342,27 +341,10 @@ tell(const struct guard *g, const struct guard_item *item, unsigned what, int sy
 static int
 take_away(struct guard *g, struct guard_item *item, int dir, const char *name, char *kept)
 {
-        int result = g->moves < GUARD_MOVES_MAX ? -ENOSPC : -EDQUOT;
+        int result = -EDQUOT;
 
-        /* First where a rename takes it as it is, then where it can be copied. */
-        for (size_t i = 0; i < 2 * g->place_count && result < 0 && result != -EDQUOT && result != -ENOENT; i++) {
-                /* lint: without a place there is no turn */
-                const char *base = g->keeping[i % g->place_count];
-                int keeping;
-
-                owner_leave();
-                keeping = kept_open(base, g->dirs[item->source], item->source);
-                owner_enter(g->dirs[item->source]);
-                if (keeping < 0)
-                        continue;
-                result = kept_move(dir, name, keeping, base, item->source, item->path, i >= g->place_count, kept, PATH_ROOM);
-                (void)close(keeping);
-                if (result < 0) {
-                        owner_leave();
-                        kept_drop(base, item->source);
-                        owner_enter(g->dirs[item->source]);
-                }
-        }
+        if (g->moves < GUARD_MOVES_MAX)
+                result = kept_take(&g->places, g->dirs[item->source], item->source, dir, name, item->path, NULL, kept);
         if (result == -ENOENT)
                 return 1;
         g->moves++;

@@ -19,11 +19,12 @@
 #include <stdbool.h>
 
 #include "maker/config.h"
+#include "maker/kept.h"
 #include "plan/pack.h"
 #include "plan/request.h"
 #include "wire/message.h"
 
-enum { GUARD_PLACES_MAX = 2, GUARD_ITEMS_MAX = 1024, GUARD_MOVES_MAX = 64, GUARD_CONFIGS_MAX = PLAN_CONFIGS_MAX };
+enum { GUARD_ITEMS_MAX = 1024, GUARD_MOVES_MAX = 64, GUARD_CONFIGS_MAX = PLAN_CONFIGS_MAX };
 
 struct guard_item {
         const char *path;                      /* relative to the source; in the plan */
@@ -37,8 +38,7 @@ struct guard_config { struct config good, seen; /* what it may be; what a look t
 
 struct guard {
         const struct plan_view *view;
-        const char *keeping[GUARD_PLACES_MAX]; /* the first that can be used is */
-        size_t place_count;
+        struct kept_places places;
         struct guard_item items[GUARD_ITEMS_MAX];
         size_t count;
         size_t config_count;                   /* where there is one, whoever holds this calls guard_sweep() often while the box is busy */

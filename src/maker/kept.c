@@ -15,7 +15,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { NAME_ROOM = 256, VERSIONS_MAX = 64, NO_REPLACE = 1, DEPTH_MAX = 16, PASSES_MAX = 8, LINK_ROOM = 4096 };
+#include "maker/owner.h"
+
+enum { NAME_ROOM = 256, NAME_MOST = 240, VERSIONS_MAX = 64, NO_REPLACE = 1, DEPTH_MAX = 16, PASSES_MAX = 8, LINK_ROOM = 4096 };
 enum { COPY_BYTES = 64 << 20, COPY_ENTRIES = 4096 };
 
 struct copying { uint64_t bytes; unsigned entries; };
@@ -53,8 +55,12 @@ open_way(const char *base)
         return dir < 0 ? -errno : dir;
 }
 
-int
-kept_open(const char *base, int source, unsigned index)
+/*
+ * Opens the keeping for what comes from `source` (number `index`), and makes it, with the directories that lead there, where it is
+ * missing: 0700, the last one the source's owner's. A descriptor or -errno.
+ */
+static int
+open_keeping(const char *base, int source, unsigned index)
 {
         char piece[16];
         struct stat owner, st;
@@ -86,8 +92,9 @@ kept_open(const char *base, int source, unsigned index)
         return dir;
 }
 
-void
-kept_drop(const char *base, unsigned index)
+/* Removes what open_keeping() made, as far as nothing is in it. */
+static void
+drop_keeping(const char *base, unsigned index)
 {
         char path[LINK_ROOM];
         char *slash;
@@ -255,11 +262,19 @@ move_as(int dir, const char *name, int keeping, const char *as, int may_copy)
         }
 }
 
-int
-kept_move(int dir, const char *name, int keeping, const char *base, unsigned index, const char *path, int may_copy, char *ret, size_t room)
+/*
+ * Moves `name` of the directory `dir` to the keeping, under a name made of `path`. Where that is another file system it is copied and
+ * removed if `may_copy`: what is written to it later is lost then. Gives the whole new path, room bytes. 0 or -errno (-EXDEV: not copied;
+ * -EFBIG: more than can be copied, removed all the same).
+ */
+static int
+move_under(int dir, const char *name, int keeping, const char *base, unsigned index, const char *path, int may_copy, char *ret, size_t room)
 {
         char as[NAME_ROOM];
         int result = -EEXIST;
+        size_t whole = strlen(path);
+
+        path += whole < NAME_MOST ? 0 : whole - NAME_MOST;
 
         for (unsigned i = 0; i < VERSIONS_MAX && result == -EEXIST; i++) {
                 int len = i == 0 ? snprintf(as, sizeof as, "%s", path) : snprintf(as, sizeof as, "%s.%u", path, i);
@@ -275,5 +290,68 @@ kept_move(int dir, const char *name, int keeping, const char *base, unsigned ind
                 return -ENOENT;
         if (result == 0 && snprintf(ret, room, "%s/%u/%s", base, index, as) >= (int)room)
                 return -ENAMETOOLONG;
+        return result;
+}
+
+/* -- choosing the place ------------------------------------------------------------------------------------------------ */
+
+void
+kept_places_read(struct kept_places *ret, const struct plan_view *view)
+{
+        ret->count = 0;
+        for (uint32_t i = 0; i < view->step_count && ret->count < KEPT_PLACES_MAX; i++)
+                if (view->steps[i].op == STEP_KEEPING)
+                        ret->bases[ret->count++] = plan_view_step(view, i).path;
+}
+
+static bool
+is_inode(int dir, const char *name, const struct stat *judged)
+{
+        struct stat st;
+
+        return !judged || (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == judged->st_dev && st.st_ino == judged->st_ino);
+}
+
+/* A rename moves whatever has the name at that moment; what was copied has other numbers, and was looked at before. */
+static int
+check_moved(int dir, const char *name, int keeping, const char *kept, const struct stat *judged)
+{
+        const char *as = strrchr(kept, '/') + 1;
+        struct stat st;
+
+        if (!judged || fstatat(keeping, as, &st, AT_SYMLINK_NOFOLLOW) < 0 || (st.st_dev == judged->st_dev && st.st_ino == judged->st_ino))
+                return 0;
+        return syscall(SYS_renameat2, keeping, as, dir, name, NO_REPLACE) == 0 ? -ENOENT : 0;
+}
+
+int
+kept_take(const struct kept_places *places, int source, unsigned index, int dir, const char *name, const char *path, const struct stat *judged, char *kept)
+{
+        int result = -ENOSPC;
+
+        /* First where a rename takes it as it is, then where it can be copied. */
+        for (size_t i = 0; i < 2 * places->count && result < 0 && result != -ENOENT; i++) {
+                /* lint: without a place there is no turn */
+                const char *base = places->bases[i % places->count];
+                bool may_copy = i >= places->count;
+                int keeping;
+
+                if (!is_inode(dir, name, judged))
+                        return -ENOENT;
+                owner_leave();
+                keeping = open_keeping(base, source, index);
+                owner_enter(source);
+                if (keeping < 0)
+                        continue;
+                result = move_under(dir, name, keeping, base, index, path, may_copy, kept, KEPT_PATH_ROOM);
+                if (result == 0 && !may_copy)
+                        result = check_moved(dir, name, keeping, kept, judged);
+                (void)close(keeping);
+                if (result < 0) {
+                        owner_leave();
+                        drop_keeping(base, index);
+                        owner_enter(source);
+                }
+        }
         return result;
 }

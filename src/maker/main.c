@@ -396,7 +396,7 @@ watch(pid_t pid, const struct host *h, struct guard *guard, unsigned *ret_is_oom
                 look(guard, &fds[3], &due);
                 if (left_ms(survey.due_ms) == 0)
                         survey_look(&survey, guard->is_busy);
-                if (guard->must_kill)
+                if (guard->must_kill || survey.must_kill)
                         (void)kill(pid, SIGKILL);
                 if (left_ms(until) == 0) {
                         end_box(pid, ret_usage);

@@ -1,11 +1,12 @@
 /*
- * maker/survey.c - repositories that a command made or changed in a directory of the host.
+ * maker/survey.c - repositories and names that a command made or changed in a directory of the host.
  *
- * Room: maker (program). Touches: fd, names beneath a source (looking only), clock.
+ * Room: maker (program). Touches: fd, names beneath a source (looking; below.c moves some), clock.
  *
  *     index of the top, if it changed --> gitlinks that are new --+
  *     .git/modules of the top --> submodules ---------------------+--> gitdir.h: new or changed? what would git run? --> reported
  *     every directory, breadth first --> .git, or a bare one -----+
+ *                   +--> .envrc, .vscode, ... (below.h) --> moved or reported
  *
  * Theory: nothing is remembered of the beginning but a moment: what was made since has a time of change that is not before it, whatever name it was
  * given, and a command cannot set that time. So a start costs nothing. A directory without directories that did not change is not even opened.
@@ -24,13 +25,15 @@
 
 #include "clock/clock.h"
 #include "git/path.h"
+#include "maker/below.h"
+#include "maker/beneath.h"
 #include "maker/gitdir.h"
 #include "maker/gitlinks.h"
 #include "maker/kept.h"
 #include "maker/kernel.h"
 #include "maker/owner.h"
 
-enum { PIECE_ROOM = 256, PATH_ROOM = GITDIR_PATH_ROOM, MODULES_DEPTH = 6, LOOKS_PER_CLOCK = 64, ENTRIES_ROOM = 32 << 10, ENTRY_ROOM = 300 };
+enum { PIECE_ROOM = 256, PATH_ROOM = BENEATH_PATH_ROOM, MODULES_DEPTH = 6, LOOKS_PER_CLOCK = 64, ENTRIES_ROOM = 32 << 10, ENTRY_ROOM = 300 };
 enum { EXT_MAGIC = 0xef53, XFS_MAGIC = 0x58465342, TMPFS_MAGIC = 0x01021994, F2FS_MAGIC = (int)0xf2f52010 };
 
 struct looking {
@@ -39,22 +42,19 @@ struct looking {
         struct timespec since;
         uint64_t until;                        /* boot clock */
         unsigned directories, reports, told;   /* so far; `told` of the list below */
+        bool is_partial;                       /* something was left out, and the look goes on */
         uint64_t seen[SURVEY_REPORTS_MAX];     /* marks of what was reported */
         bool has_counts;                       /* the file system counts directories in st_nlink */
         bool is_cut;                           /* a bound was reached */
 };
+
+static struct below below;
 
 /* Directories that wait: one path after the other, "" first. */
 static char names[SURVEY_NAMES_MAX];
 static size_t names_len;
 
 /* -- names --------------------------------------------------------------------------------------------------------- */
-
-static bool
-join(char ret[PATH_ROOM], const char *directory, const char *name)
-{
-        return snprintf(ret, PATH_ROOM, "%s%s%s", directory, directory[0] != '\0' ? "/" : "", name) < PATH_ROOM;
-}
 
 static bool
 has(const struct survey_source *source, char letter, const char *path)
@@ -74,40 +74,6 @@ is_opened(const struct survey_source *source, const char *path)
         return false;
 }
 
-/* Before Linux 5.6, and where its profile does not know the call. */
-static int
-open_by_pieces(int source, const char *path, int flags)
-{
-        int dir = openat(source, ".", (*path == '\0' ? flags : O_PATH) | O_DIRECTORY | O_CLOEXEC);
-
-        while (dir >= 0 && *path != '\0') {
-                size_t len = strcspn(path, "/");
-                char name[PIECE_ROOM];
-                int next;
-
-                if (len >= sizeof name || len == 0 || (len == 2 && memcmp(path, "..", 2) == 0)) {
-                        (void)close(dir);
-                        return -EINVAL;
-                }
-                memcpy(name, path, len);
-                name[len] = '\0';
-                path += len + (path[len] == '/');
-                next = openat(dir, name, (*path == '\0' ? flags : O_PATH) | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-                (void)close(dir);
-                dir = next;
-        }
-        return dir < 0 ? -errno : dir;
-}
-
-/* A descriptor of the directory (`flags`: O_PATH, or O_RDONLY), or -errno; no link is followed, on the way neither. */
-static int
-open_directory(int source, const char *path, int flags)
-{
-        int dir = kernel_openat2(source, path[0] != '\0' ? path : ".", (unsigned)(flags | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), KERNEL_NO_SYMLINKS | KERNEL_BENEATH);
-
-        return dir == -ENOSYS || dir == -EPERM ? open_by_pieces(source, path, flags) : dir;
-}
-
 static bool
 is_since(const struct looking *l, int dir, const char *name)
 {
@@ -122,7 +88,14 @@ is_over(struct looking *l)
 {
         if (!l->is_cut && l->directories % LOOKS_PER_CLOCK == 0 && clock_boot_ms() >= l->until)
                 l->is_cut = true;
-        return l->is_cut || l->reports > SURVEY_REPORTS_MAX;
+        return l->is_cut;
+}
+
+/* Of repositories no more is reported; names are still looked for. */
+static bool
+has_enough(const struct looking *l)
+{
+        return l->reports > SURVEY_REPORTS_MAX;
 }
 
 static bool
@@ -186,7 +159,7 @@ judge(struct looking *l, unsigned what, const char *path, int git, unsigned flag
 {
         struct gitdir found;
 
-        if (has(l->source, 'k', path))
+        if (has_enough(l) || has(l->source, 'k', path))
                 return;
         gitdir_look(git, &l->since, flags, is_moved, &found);
         /* A new one at the top was reported when it was made (guard.h). */
@@ -204,14 +177,14 @@ judge_link(struct looking *l, int dir, const char *path, const struct stat *st)
         ssize_t len = S_ISLNK(st->st_mode) ? readlinkat(dir, ".git", words, sizeof words - 1) : gitdir_read_link(dir, ".git", words) < 0 ? -1 : (ssize_t)strlen(words);
         int git;
 
-        if (!join(name, path, ".git") || (len < 0 && S_ISLNK(st->st_mode)))
+        if (!beneath_join(name, path, ".git") || (len < 0 && S_ISLNK(st->st_mode)))
                 return;
         if (len > 0)
                 words[len] = '\0';
         if (len > 0 && git_path_resolve(l->source->path, path, words, target, sizeof target) && !has(l->source, 'k', target)) {
                 bool is_worktree = strncmp(target, ".git/worktrees/", 15) == 0;
 
-                git = open_directory(l->source->dir, target, O_PATH);
+                git = beneath_open(l->source->dir, target, O_PATH);
                 if (git >= 0) {
                         gitdir_look(git, &l->since, (is_worktree ? GITDIR_WORKTREE : 0u) | GITDIR_SUBMODULE, is_new, &found);
                         (void)close(git);
@@ -229,7 +202,7 @@ judge_top(struct looking *l, unsigned what, int dir, const char *path)
         struct stat st;
         int git;
 
-        if (fstatat(dir, ".git", &st, AT_SYMLINK_NOFOLLOW) < 0 || !join(name, path, ".git"))
+        if (has_enough(l) || fstatat(dir, ".git", &st, AT_SYMLINK_NOFOLLOW) < 0 || !beneath_join(name, path, ".git"))
                 return;
         if (S_ISLNK(st.st_mode) || S_ISREG(st.st_mode)) {
                 judge_link(l, dir, path, &st);
@@ -250,16 +223,16 @@ judge_gitlink(struct looking *l, const char *path)
 {
         struct gitdir found = { .runs = "" };
         char git[PATH_ROOM], words[PATH_ROOM], target[PATH_ROOM];
-        int dir = open_directory(l->source->dir, path, O_PATH), fd = -1;
+        int dir = beneath_open(l->source->dir, path, O_PATH), fd = -1;
         bool is_file = dir >= 0 && gitdir_read_link(dir, ".git", words) == 0;
 
-        if (is_opened(l->source, path) || !join(git, path, ".git")) {
+        if (is_opened(l->source, path) || !beneath_join(git, path, ".git")) {
                 if (dir >= 0)
                         (void)close(dir);
                 return;
         }
         if (is_file && git_path_resolve(l->source->path, path, words, target, sizeof target))
-                fd = open_directory(l->source->dir, target, O_PATH);
+                fd = beneath_open(l->source->dir, target, O_PATH);
         else if (dir >= 0)
                 fd = openat(dir, ".git", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd >= 0) {
@@ -284,7 +257,7 @@ compare_links(struct looking *l, int git)
                 links.len = links.is_whole = 0;
         else
                 gitlinks_read(git, l->source->list, l->source->list_len, &links);
-        for (unsigned at = 0; at < links.len && !is_over(l); at += (unsigned)strlen(links.names + at) + 1)
+        for (unsigned at = 0; at < links.len && !is_over(l) && !has_enough(l); at += (unsigned)strlen(links.names + at) + 1)
                 judge_gitlink(l, links.names + at);
         if (!links.is_whole)
                 report(l, KEPT_INDEX, ".git/index", ".git/index", "");
@@ -307,7 +280,7 @@ look_at_modules(struct looking *l, int dir, const char *path, unsigned depth)
                         int git;
 
                         at += d->len;
-                        if (d->name[0] == '.' || !join(name, path, d->name) || !count_directory(l))
+                        if (d->name[0] == '.' || !beneath_join(name, path, d->name) || !count_directory(l))
                                 continue;
                         git = openat(dir, d->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
                         if (git < 0)
@@ -349,6 +322,25 @@ note_part(struct parts *p, const char *name)
         p->has_common |= strcasecmp(name, "commondir") == 0;
 }
 
+/* What a package manager has just put there. */
+static void
+look_in_package(struct looking *l, int dir, const char *path, const char *name)
+{
+        _Alignas(8) char entries[4096];
+        int fd = count_directory(l) ? openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+        long got;
+
+        while (fd >= 0 && (got = syscall(SYS_getdents64, fd, entries, sizeof entries)) > 0)
+                for (long at = 0; at < got;) {
+                        const struct kept_dirent *d = (const struct kept_dirent *)(const void *)(entries + at);
+
+                        at += d->len;
+                        (void)below_meet(&below, fd, path, d->name);
+                }
+        if (fd >= 0)
+                (void)close(fd);
+}
+
 /* A directory in `dir`: is judged now, where nothing in it can be new but a file `.git`, or waits. */
 static void
 meet(struct looking *l, int dir, const char *path, const char *name)
@@ -358,8 +350,21 @@ meet(struct looking *l, int dir, const char *path, const char *name)
         size_t len;
         int fd;
 
-        if (!join(whole, path, name) || is_opened(l->source, whole) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+        if (!beneath_join(whole, path, name)) {
+                l->is_partial = true;
                 return;
+        }
+        if (is_opened(l->source, whole))
+                return;
+        if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+                if (errno == EACCES)
+                        below_be_closed(&below, path);
+                return;
+        }
+        if (!S_ISDIR(st.st_mode))
+                return;
+        if (is_package(whole) && gitdir_is_since(&st, &l->since))
+                look_in_package(l, dir, whole, name);
         if (is_package(whole) || (l->has_counts && st.st_nlink == 2 && !gitdir_is_since(&st, &l->since))) {
                 char inner[PIECE_ROOM + 8];
 
@@ -387,7 +392,7 @@ look_in(struct looking *l, const char *path)
 {
         static _Alignas(8) char entries[ENTRIES_ROOM];
         struct parts parts = { .has_git = false };
-        int dir = open_directory(l->source->dir, path, O_RDONLY | O_NONBLOCK);
+        int dir = beneath_open(l->source->dir, path, O_RDONLY | O_NONBLOCK);
         long got = ENTRIES_ROOM;
 
         /* A file system of which we know fills the room where there is more. */
@@ -399,9 +404,13 @@ look_in(struct looking *l, const char *path)
                         if (strcmp(d->name, ".") == 0 || strcmp(d->name, "..") == 0)
                                 continue;
                         note_part(&parts, d->name);
+                        if (path[0] != '\0' && below_meet(&below, dir, path, d->name))
+                                continue;
                         if ((d->kind == 4 /* DT_DIR */ || d->kind == 0) && strcasecmp(d->name, ".git") != 0)
                                 meet(l, dir, path, d->name);
                 }
+        if (dir == -EACCES && path[0] != '\0')
+                below_be_closed(&below, path);
         if (parts.has_git && dir >= 0)
                 judge_top(l, KEPT_REPOSITORY, dir, path);
         if (parts.has_head && dir >= 0 && (parts.has_common || (parts.has_objects && parts.has_refs)))
@@ -427,7 +436,7 @@ has_counts(int dir)
 static void
 look_at_source(struct looking *l)
 {
-        int git = open_directory(l->source->dir, ".git", O_PATH);
+        int git = beneath_open(l->source->dir, ".git", O_PATH);
         int modules = git < 0 ? -1 : openat(git, "modules", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
         l->has_counts = has_counts(l->source->dir);
@@ -458,17 +467,30 @@ wall_now(void)
         return now;
 }
 
+static void
+turn_to(const struct survey_source *source)
+{
+        below.source = source->dir;
+        below.index = source->index;
+        below.path = source->path;
+        below.list = source->list;
+        below.list_len = source->list_len;
+}
+
 void
 survey_begin(struct survey *s, const struct plan_view *view, const int *sources, bool is_living)
 {
         *s = (struct survey){ .since = wall_now(), .is_open = !is_living, .due_ms = UINT64_MAX };
+        if (!is_living)
+                (void)clock_gettime(CLOCK_REALTIME, &s->begun);
         for (uint32_t i = 0; i < view->step_count && s->count < SURVEY_SOURCES_MAX; i++) {
                 struct step step = plan_view_step(view, i);
                 int dir = step.op == STEP_SURVEY && step.source != STEP_NO_SOURCE ? fcntl(sources[step.source], F_DUPFD_CLOEXEC, 4) : -1;
 
                 if (dir >= 0)
-                        s->sources[s->count++] = (struct survey_source){ dir, step.path, step.text, step.text_len };
+                        s->sources[s->count++] = (struct survey_source){ dir, (unsigned)step.source, step.path, step.text, step.text_len };
         }
+        kept_places_read(&s->places, view);
 }
 
 void
@@ -476,14 +498,18 @@ survey_mark(struct survey *s, const struct timespec *began)
 {
         if (!s->is_open)
                 s->since = *began;
+        s->rested = (struct timespec){ 0, 0 };
         s->is_open = true;
 }
 
 void
 survey_rest(struct survey *s)
 {
-        if (s->count > 0 && s->is_open && s->due_ms == UINT64_MAX)
+        if (s->count == 0 || !s->is_open)
+                return;
+        if (s->due_ms == UINT64_MAX)
                 s->due_ms = clock_boot_ms() + SURVEY_PAUSE_MS;
+        (void)clock_gettime(CLOCK_REALTIME, &s->rested);       /* not the coarse one: no inode of before has a later stamp */
 }
 
 void
@@ -493,20 +519,29 @@ survey_look(struct survey *s, bool is_busy)
         struct looking l = { .s = s, .since = s->since, .until = clock_boot_ms() + SURVEY_MS };
         char count[16];
 
-        for (size_t i = 0; i < s->count; i++) {
+        below_begin(&below);
+        below.places = &s->places;
+        below.report = s->report;
+        below.since = s->since;
+        below.rested = s->rested;
+        below.begun = s->begun;
+        for (size_t i = 0; i < s->count && !l.is_cut; i++) {
                 l.source = &s->sources[i];
+                turn_to(l.source);
                 owner_enter(l.source->dir);
+                below_compare(&below);
                 look_at_source(&l);
                 owner_leave();
-                if (l.is_cut || l.reports > SURVEY_REPORTS_MAX)
-                        break;
         }
+        below_end(&below);
+        s->must_kill = s->must_kill || below.must_kill;
         (void)snprintf(count, sizeof count, "%u", l.directories);
-        if (l.reports > SURVEY_REPORTS_MAX)
+        if (has_enough(&l))
                 send(&l, KEPT_MORE, "", "");
-        else if (l.is_cut)
+        if (l.is_cut || l.is_partial)
                 send(&l, KEPT_BOUND, "", count);
         s->since = began;
+        s->rested = s->begun = (struct timespec){ 0, 0 };
         s->is_open = is_busy;
         s->due_ms = UINT64_MAX;
 }

@@ -94,7 +94,7 @@ plan_survey(struct builder *b, int source)
 
         if (!from->is_directory)
                 return;
-        s = builder_add(b, STEP_SURVEY, from->host_path, "repositories that git of the host would run something in");
+        s = builder_add(b, STEP_SURVEY, from->host_path, "repositories and names below the top that programs of the host act on");
         s->source = source;
         if (from->leads_len == 0)
                 return;

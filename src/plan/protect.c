@@ -13,6 +13,10 @@
  * Git's configuration, there or not, may be changed as far as no change runs a program (git/config.h): any other is put back and reported.
  * One that cannot be read, or of which there are too many, is treated like every other name.
  *
+ * Below the top nothing is held. Names with PROTECT_DEEP, on which a program acts in whatever directory it is entered or opened, are looked for when the
+ * last command has ended (maker/below.h); the others matter at the top alone: git's are searched for as repositories (maker/survey.h), those of a home lie at the
+ * top of a home, and an inventory (SECRETS.md) binds nothing that the host file does not name.
+ *
  * `protect: strict` holds content and configuration too, and ends the sandbox instead of moving or reporting. `unprotect` takes a name out of all this.
  *
  *     sandbox/sources.c looks and decides | plan/mounts.c: FREEZE and PIN steps, GUARD lists | maker/guard.c: moves, compares, reports
@@ -22,6 +26,9 @@
  * neither is text that instructs an agent (CLAUDE.md, AGENTS.md).
  */
 #include "plan/protect.h"
+
+#include <string.h>
+#include <strings.h>
 
 static const struct protect_row rows[] = {
         { ".git", "git", "a repository: reported when it is made", PROTECT_MAKE },
@@ -47,27 +54,27 @@ static const struct protect_row rows[] = {
         { ".cshrc", "csh", "run when it starts", 0 },
         { ".tcshrc", "tcsh", "run when it starts", 0 },
         { ".login", "csh", "run when it starts", 0 },
-        { ".envrc", "direnv", "run on entering the directory", 0 },
-        { "mise.toml", "mise", "environment and hooks on entering the directory", 0 },
-        { ".mise.toml", "mise", "environment and hooks on entering the directory", 0 },
-        { ".mcp.json", "agents", "servers that they start", 0 },
-        { ".claude", "Claude Code", "settings and hooks", 0 },
-        { ".codex", "Codex", "settings", 0 },
-        { ".cursor", "Cursor", "settings, servers that it starts", 0 },
-        { ".gemini", "Gemini CLI", "settings, servers that it starts", 0 },
-        { ".windsurf", "Windsurf", "settings", 0 },
-        { ".kiro", "Kiro", "settings, hooks, servers that it starts", 0 },
-        { ".opencode", "opencode", "settings, plug-ins", 0 },
-        { "opencode.json", "opencode", "settings, servers that it starts", 0 },
-        { ".vscode", "VS Code", "tasks and settings", 0 },
-        { ".devcontainer", "VS Code", "commands that a container is made with", 0 },
-        { ".zed", "Zed", "tasks and settings", 0 },
-        { ".idea", "JetBrains", "run configurations and settings", 0 },
-        { ".exrc", "vim", "run where `exrc` is set", 0 },
-        { ".nvim.lua", "Neovim", "run where `exrc` is set", 0 },
-        { ".dir-locals.el", "Emacs", "variables, and code that it asks about", 0 },
-        { "SANDBOX.md", "carrel", "says what a sandbox may do", PROTECT_ALWAYS },
-        { "WORKSPACE.md", "carrel", "says what a sandbox may do", PROTECT_ALWAYS },
+        { ".envrc", "direnv", "run on entering the directory", PROTECT_DEEP },
+        { "mise.toml", "mise", "environment and hooks on entering the directory", PROTECT_DEEP },
+        { ".mise.toml", "mise", "environment and hooks on entering the directory", PROTECT_DEEP },
+        { ".mcp.json", "agents", "servers that they start", PROTECT_DEEP },
+        { ".claude", "Claude Code", "settings and hooks", PROTECT_DEEP },
+        { ".codex", "Codex", "settings", PROTECT_DEEP },
+        { ".cursor", "Cursor", "settings, servers that it starts", PROTECT_DEEP },
+        { ".gemini", "Gemini CLI", "settings, servers that it starts", PROTECT_DEEP },
+        { ".windsurf", "Windsurf", "settings", PROTECT_DEEP },
+        { ".kiro", "Kiro", "settings, hooks, servers that it starts", PROTECT_DEEP },
+        { ".opencode", "opencode", "settings, plug-ins", PROTECT_DEEP },
+        { "opencode.json", "opencode", "settings, servers that it starts", PROTECT_DEEP },
+        { ".vscode", "VS Code", "tasks and settings", PROTECT_DEEP },
+        { ".devcontainer", "VS Code", "commands that a container is made with", PROTECT_DEEP },
+        { ".zed", "Zed", "tasks and settings", PROTECT_DEEP },
+        { ".idea", "JetBrains", "run configurations and settings", PROTECT_DEEP },
+        { ".exrc", "vim", "run where `exrc` is set", PROTECT_DEEP },
+        { ".nvim.lua", "Neovim", "run where `exrc` is set", PROTECT_DEEP },
+        { ".dir-locals.el", "Emacs", "variables, and code that it asks about", PROTECT_DEEP },
+        { "SANDBOX.md", "carrel", "says what a sandbox may do", PROTECT_ALWAYS | PROTECT_DEEP },
+        { "WORKSPACE.md", "carrel", "says what a sandbox may do", PROTECT_ALWAYS | PROTECT_DEEP },
         { "SECRETS.md", "carrel", "says which secrets are bound", PROTECT_ALWAYS },
         { ".config/carrel", "carrel", "says what manifests may ask for, where the workspace is a home", PROTECT_ALWAYS },
         { "*.SANDBOX.md", "carrel", "says what a sandbox may do", PROTECT_ALWAYS },
@@ -79,4 +86,28 @@ protect_rows(size_t *ret_count)
 {
         *ret_count = sizeof rows / sizeof *rows;
         return rows;
+}
+
+/* Every name of a tree and of an index is asked about: two letters rule out nearly all. */
+static bool
+may_be_deep(const char *name, size_t len)
+{
+        static const char first[] = "mosw", second[] = "ipao";
+        const char *at;
+
+        if (len < 4)
+                return false;
+        at = name[0] == '.' ? NULL : memchr(first, name[0] | 0x20, sizeof first - 1);
+        return name[0] == '.' || (at && (name[1] | 0x20) == second[at - first]);
+}
+
+const struct protect_row *
+protect_find_deep(const char *name, size_t len)
+{
+        if (!may_be_deep(name, len))
+                return NULL;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+                if ((rows[i].flags & PROTECT_DEEP) != 0 && strncasecmp(rows[i].path, name, len) == 0 && rows[i].path[len] == '\0')
+                        return &rows[i];
+        return NULL;
 }

@@ -12,6 +12,7 @@ enum protect_flag {
         PROTECT_ALWAYS = 1u << 0,      /* also where the repository tracks it: it says what a sandbox may do, or git runs it */
         PROTECT_MAKE = 1u << 1,        /* may be made, and is reported then */
         PROTECT_JUDGE = 1u << 2,       /* git's configuration: may be changed and made as far as no change runs a program */
+        PROTECT_DEEP = 1u << 3,        /* a program acts on it in whatever directory it is entered or opened: also looked for below the top (maker/below.h) */
 };
 
 struct protect_row {
@@ -23,5 +24,8 @@ struct protect_row {
 
 /* The closed table; gives the number of rows. */
 const struct protect_row *protect_rows(size_t *ret_count);
+
+/* The row with PROTECT_DEEP of the name of `len` bytes, whatever its case; NULL: none. */
+const struct protect_row *protect_find_deep(const char *name, size_t len);
 
 #endif

@@ -25,7 +25,7 @@
 #include "sandbox/repository.h"
 #include "sandbox/worktree.h"
 
-enum { PATH_ROOM = 4096, PROTECT_MAX = 512, NAMES_MAX = 8192, LEADS_ROOM = 16 << 10 };
+enum { PATH_ROOM = 4096, PROTECT_MAX = 512, NAMES_MAX = 8192, LEADS_ROOM = 24 << 10, LEADS_SPARE = 4 /* for 'L' and 'T' */ };
 
 struct opening {
         struct arena *arena;
@@ -76,6 +76,8 @@ struct protecting {
         bool is_index_read;
         char *leads;                   /* LEADS_ROOM; NULL: none yet */
         size_t leads_len;
+        char tracked[PATH_ROOM];       /* the last one that was noted */
+        bool has_more[2];              /* 'L', 'T' is among them */
 };
 
 static bool
@@ -331,18 +333,53 @@ know_lead(void *holder, char letter, const char *path)
 
         if (!p->leads)
                 p->leads = arena_alloc(p->o->arena, LEADS_ROOM);
-        if (!p->leads || p->leads_len + 2 >= LEADS_ROOM)
+        if (!p->leads)
                 return;
-        if (p->leads_len + len + 2 > LEADS_ROOM) {
-                if (letter != 'l')
+        if (p->leads_len + len + LEADS_SPARE > LEADS_ROOM) {
+                if ((letter != 'l' && letter != 't') || p->has_more[letter == 't'])
                         return;
-                letter = 'L';
+                p->has_more[letter == 't'] = true;
+                letter = letter == 't' ? 'T' : 'L';
                 path = "";
                 len = 2;
         }
         p->leads[p->leads_len] = letter;
         memcpy(p->leads + p->leads_len + 1, path, len - 1);
         p->leads_len += len;
+}
+
+/* Where a file of the index lies in a directory of a name that is looked for below the top, or has such a name: that name. In an index they follow one another. */
+static void
+know_tracked(void *holder, const char *name)
+{
+        struct protecting *p = holder;
+        char path[PATH_ROOM];
+
+        for (const char *at = strchr(name, '/'); at; at = strchr(at, '/')) {
+                size_t len = strcspn(++at, "/"), whole = (size_t)(at - name) + len;
+
+                if (!protect_find_deep(at, len) || whole >= sizeof path)
+                        continue;
+                memcpy(path, name, whole);
+                path[whole] = '\0';
+                if (strcmp(p->tracked, path) != 0)
+                        know_lead(p, 't', path);
+                (void)snprintf(p->tracked, sizeof p->tracked, "%s", path);
+                return;
+        }
+}
+
+/* One that is not read to its end tracks nothing, as at the top. */
+static void
+know_all_tracked(struct protecting *p)
+{
+        size_t len = 0, was = p->leads_len;
+        const char *index = index_of(p, &len);
+
+        if (!index || git_index_files(index, len, know_tracked, p) == 0)
+                return;
+        p->leads_len = was;
+        p->has_more[1] = false;
 }
 
 /* What the repositories of the source lead to (H4). */
@@ -355,8 +392,22 @@ protect_leads(struct protecting *p, const char *source, struct error *e)
 
         for (size_t i = 0; i < open->count; i++)
                 know_lead(p, 'o', open->items[i]);
+        if (p->o->spec->carrel.is_strict)
+                know_lead(p, 's', "");
         r.index = index_of(p, &r.index_len);
-        return repository_hold(&r, e);
+        if (repository_hold(&r, e) < 0)
+                return -1;
+        if (p->is_tree)
+                know_lead(p, 'k', ".git");     /* a file, and there */
+        for (size_t i = 0; i < p->count; i++) {
+                const char *slash = strrchr(p->items[i].path, '/');
+
+                if (slash && p->items[i].state != PROTECT_ABSENT && protect_find_deep(slash + 1, strlen(slash + 1)))
+                        know_lead(p, 'h', p->items[i].path);
+        }
+        know_all_tracked(p);
+        p->o->s->has_guards |= p->is_writable;
+        return 0;
 }
 
 enum role { PLAIN, TREE, COMMON };     /* what a source is of a linked worktree */

@@ -417,9 +417,9 @@ a_repository_may_be_made_and_a_missing_way_is_guarded_whole(void **state)
         assert_true(p && p->state == PROTECT_FILE);
 }
 
-/* An index that tracks .envrc and nothing else (version 2). */
+/* An index that tracks this and nothing else (version 2); 9 bytes at most. */
 static void
-write_index(void)
+write_index(const char *name)
 {
         unsigned char bytes[12 + 72 + 20] = "DIRC";
         scoped_fd int fd = open(in_base("ws/.git/index"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -428,8 +428,8 @@ write_index(void)
         bytes[11] = 1;
         bytes[12 + 26] = 0x81;
         bytes[12 + 27] = 0xa4;
-        bytes[12 + 61] = 6;
-        memcpy(bytes + 12 + 62, ".envrc", 6);
+        bytes[12 + 61] = (unsigned char)strlen(name);
+        memcpy(bytes + 12 + 62, name, strlen(name));
         assert_int_equal(write(fd, bytes, sizeof bytes), (ssize_t)sizeof bytes);
 }
 
@@ -442,7 +442,7 @@ what_the_index_tracks_is_content(void **state)
         make_file("ws/.envrc");
         make_file("ws/.bashrc");
         make_file("ws/SANDBOX.md");
-        write_index();
+        write_index(".envrc");
         add_mount(".", false);
         opens();
         assert_int_equal(state_of(0, ".envrc"), PROTECT_CONTENT);
@@ -459,6 +459,43 @@ what_the_index_tracks_is_content(void **state)
         make_link("/etc/passwd", "ws/.git/index");
         opens();
         assert_int_equal(state_of(0, ".envrc"), PROTECT_FILE);
+}
+
+static bool
+is_known(const char *entry)
+{
+        const struct plan_source *source = &b->sources.items[0];
+
+        for (const char *at = source->leads; at && at < source->leads + source->leads_len; at += strlen(at) + 1)
+                if (strcmp(at, entry) == 0)
+                        return true;
+        return false;
+}
+
+static void
+tracked_names_below_the_top_are_known(void **state)
+{
+        size_t count;
+        const struct protect_row *rows = protect_rows(&count);
+
+        (void)state;
+        make_directory("ws/.git");
+        write_index("a/.vscode");
+        add_mount(".", false);
+        opens();
+        assert_true(is_known("ta/.vscode") && is_known("k.git") && !is_known("s"));
+        b->spec.carrel.is_strict = true;
+        opens();
+        assert_true(is_known("s"));
+        assert_int_equal(truncate(in_base("ws/.git/index"), 90), 0);
+        opens();
+        assert_false(is_known("ta/.vscode"));
+        for (size_t i = 0; i < count; i++)
+                if ((protect_find_deep(rows[i].path, strlen(rows[i].path)) == &rows[i]) != ((rows[i].flags & PROTECT_DEEP) != 0))
+                        fail_msg("%s", rows[i].path);
+        assert_non_null(protect_find_deep("MISE.Toml", 9));
+        assert_null(protect_find_deep(".envrc2", 7));
+        assert_null(protect_find_deep(".envr", 5));
 }
 
 static void
@@ -721,6 +758,7 @@ main(void)
                 CASE(each_state_is_seen_as_it_is),
                 CASE(a_repository_may_be_made_and_a_missing_way_is_guarded_whole),
                 CASE(what_the_index_tracks_is_content),
+                CASE(tracked_names_below_the_top_are_known),
                 CASE(a_second_name_of_a_held_file_is_refused),
                 CASE(a_protected_link_is_refused_unless_it_is_opened),
                 CASE(a_configuration_may_be_changed),

@@ -81,7 +81,9 @@ enum wire_kept_what { KEPT_MOVED = 1, KEPT_MADE, KEPT_CHANGED, KEPT_STUCK /* cou
                       /* Repositories that the command made or changed. kept: what git would run, one a line (maker/gitdir.h) */
                       KEPT_REPOSITORY, KEPT_BARE, KEPT_GITLINK, KEPT_SUBMODULE, KEPT_GITFILE /* a file or link .git that leads to one */,
                       KEPT_INDEX /* an index that changed and is not read: its gitlinks are not known */, KEPT_MORE /* more than are reported */,
-                      KEPT_BOUND /* only so many directories were looked at; kept: how many */, KEPT_WHAT_MAX };
+                      KEPT_BOUND /* only so many directories were looked at; kept: how many */,
+                      /* Below the top (maker/below.h), in one line: name: the first; kept: others, one a line, relative to the mount's source; key: how many in all */
+                      KEPT_CHANGED_BELOW, KEPT_PACKAGES, KEPT_WITHIN /* in a repository */, KEPT_CLOSED /* directories that cannot be listed */, KEPT_WHAT_MAX };
 struct wire_kept { uint32_t what; int32_t sys; char name[760], kept[1024], key[256]; };
 struct wire_number { int32_t number; };
 struct wire_busy { int32_t number; uint32_t nsec; int64_t sec; };      /* sec, nsec: now, of CLOCK_REALTIME_COARSE: as inodes are stamped */
