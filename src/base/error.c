@@ -64,7 +64,7 @@ fail_sys(struct error *e, enum error_code code, int sys, const char *fmt, ...)
         used = strlen(e->message);
         (void)snprintf(e->message + used, sizeof e->message - used, ": %s", strerror(sys));
         if (sys == EMFILE)
-                error_hint(e, "This process may open too few files. Raise the limit of whoever starts it: ulimit -n 1024");
+                error_hint(e, "This process may open too few files. Raise the limit in the shell that starts it: ulimit -n 1024");
         return -1;
 }
 

@@ -433,6 +433,22 @@ has_counts(int dir)
         return is_known;
 }
 
+/* Where the index of a linked worktree lies: in another source. -1: it is none, or that one is not searched. */
+static int
+open_worktree(const struct looking *l)
+{
+        for (const char *at = l->source->list, *end = at + l->source->list_len; at < end; at += strlen(at) + 1)
+                for (size_t i = 0; at[0] == 'w' && i < l->s->count; i++) {
+                        const struct survey_source *other = &l->s->sources[i];
+                        size_t len = strlen(other->path);
+                        int git = strncmp(at + 1, other->path, len) == 0 && at[1 + len] == '/' ? beneath_open(other->dir, at + 1 + len + 1, O_PATH) : -1;
+
+                        if (git >= 0)
+                                return git;
+                }
+        return -1;
+}
+
 static void
 look_at_source(struct looking *l)
 {
@@ -441,6 +457,8 @@ look_at_source(struct looking *l)
 
         l->has_counts = has_counts(l->source->dir);
         l->told = 0;
+        if (git < 0)
+                git = open_worktree(l);
         if (git >= 0 && !is_opened(l->source, ".git"))
                 compare_links(l, git);
         names[0] = '\0';

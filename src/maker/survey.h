@@ -12,6 +12,7 @@
  *     h  a name below the top that is held, because it was read to judge this sandbox for one.
  *     t  a name below the top that the index tracks.
  *     T  there are more of those than the list holds: each counts as tracked.
+ *     w  the source is a linked worktree of git; the path of the host, within another source, where its index lies.
  *     s  metadata.carrel.protect: strict. No path.
  *
  * The look has bounds: SURVEY_DIRECTORIES_MAX, SURVEY_MS; where it reaches one, it says so. It is made as the source's owner, through descriptors,

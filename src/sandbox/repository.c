@@ -215,6 +215,7 @@ hold_worktrees(struct looking *l, const char *directory)
                 if (entry->d_name[0] == '.' || !join(path, directory, entry->d_name) || !is_directory(l->r, path))
                         continue;
                 l->worktrees++;
+                l->r->know(l->r->holder, 'k', path);
                 for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
                         if (join(part, path, parts[i]))
                                 hold(l, part, PROTECT_ALWAYS, "of a linked worktree");

@@ -397,8 +397,13 @@ protect_leads(struct protecting *p, const char *source, struct error *e)
         r.index = index_of(p, &r.index_len);
         if (repository_hold(&r, e) < 0)
                 return -1;
-        if (p->is_tree)
+        if (p->is_tree) {
+                const char *slash = strrchr(p->o->tree.index, '/');
+                const char *at = arena_format(p->o->arena, "%s/%.*s", p->o->tree.common, slash ? (int)(slash - p->o->tree.index) : 0, p->o->tree.index);
+
                 know_lead(p, 'k', ".git");     /* a file, and there */
+                know_lead(p, 'w', at ? at : "");
+        }
         for (size_t i = 0; i < p->count; i++) {
                 const char *slash = strrchr(p->items[i].path, '/');
 

@@ -267,7 +267,27 @@ def w07_worktrees(rig, person):
             rig.tap.ok(not is_hit and ran.status == 0, f"W07 a linked worktree elsewhere: git in it runs nothing of the payload's ({person.name})", *done.tell(), *ran.tell())
 
 
-WAYS = [w06_found, w06_index, w06_quiet, w06_bounds, w06_case, w06_living, w07_worktrees]
+def w06_worktree(rig, person):
+    """The workspace is a linked worktree: its index lies in the repository's directory."""
+    for off in (None, ["protect"]):
+        work = new(rig, person)
+        side = work + "-tree"
+        git(rig, person, work, "worktree", "add", "-q", side)
+        old = os.path.join(side, "old")
+        person.file(os.path.join(old, "README"), "")
+        git(rig, person, old, "init", "-q")
+        git(rig, person, old, "commit", "-q", "--allow-empty", "-m", "one")
+        git(rig, person, side, "add", "old")
+        done = rig.run(person, ["sh", "-c", GIT + f"git init -q lib; git -C lib commit -q --allow-empty -m x; git -C lib {EVIL}; git update-index --add --cacheinfo 160000,$(git -C lib rev-parse HEAD),lib"],
+                       side, off=off, text=manifest(), options=["--json", "-e", f"WORK={side}"])
+        seen, _ = told(done)
+        if off:
+            rig.tap.ok(not seen, f"W06 a gitlink of a linked worktree: without the look nothing is said ({person.name})", *done.tell())
+            continue
+        rig.tap.ok(seen == {("gitlink", os.path.join(side, "lib")): ["core.fsmonitor"]}, f"W06 a gitlink that a command adds to the index of a linked worktree is reported, another is not ({person.name})", seen, *done.tell())
+
+
+WAYS = [w06_found, w06_worktree, w06_index, w06_quiet, w06_bounds, w06_case, w06_living, w07_worktrees]
 
 
 if __name__ == "__main__":
