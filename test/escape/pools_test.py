@@ -130,6 +130,33 @@ def of_the_caller():
         check("D12: a part of the caller's inotify watches", done.stdout == b"64\n65536\n", done)
 
 
+# Pipes made as large as an ordinary user may, MiB; held until a line comes.
+PIPES = "import fcntl,os,sys\nheld=[]\ntry:\n  while len(held)<200:\n    r,w=os.pipe(); held+=[r,w]; fcntl.fcntl(w,1031,1<<20)\nexcept OSError: pass\n" \
+        "print(sum(fcntl.fcntl(w,1032) for w in held[1::2])>>20,flush=True)\nsys.stdin.readline()\n"
+
+
+def pipes():
+    """Known limit: how far it goes. The kernel's number for each user holds; without root that user is the caller."""
+    with open("/proc/sys/fs/pipe-user-pages-soft", encoding="ascii") as f:
+        most = int(f.read()) * os.sysconf("SC_PAGE_SIZE") >> 20
+    if not 0 < most < 150:
+        report("D12: buffers of pipes", skip="this host's number for each user is %d MiB" % most)
+        return
+    with Workspace() as ws:
+        p = subprocess.Popen(ws.argv(["python3", "-c", PIPES]), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        held = int(p.stdout.readline() or b"-1")
+        r, w = os.pipe()
+        size = fcntl.fcntl(w, 1032)
+        os.close(r)
+        os.close(w)
+        p.communicate(b"\n", timeout=ALWAYS)
+        check("D12: (known limit) buffers of pipes: a command holds no more than one user may, %d MiB" % most, 0 < held <= most + 1, held)
+        if ROOT:
+            check("D12: a pipe of root's is as large as ever meanwhile", size == 65536, size)
+        else:
+            check("D12: (known limit) a new pipe of the caller has two pages at most meanwhile, and works", size <= 2 * os.sysconf("SC_PAGE_SIZE") or held < most - 1, size, held)
+
+
 # Files without bytes, on a workspace of 3000 inodes that is this test's own; waits at the end, so that only being ended ends it.
 FILES = "n=0\ntry:\n  while n<%d: open('/workspace/%%d'%%n,'w').close(); n+=1\nexcept OSError: pass\nprint(n,flush=True)\nimport time\ntime.sleep(%d)"
 
@@ -176,6 +203,6 @@ def not_capped():
 
 if __name__ == "__main__":
     need_programs()
-    for part in (aio, huge_pages, of_the_machine, kernel_protocols, leases, sockets, of_the_caller, inodes, not_capped):
+    for part in (aio, huge_pages, of_the_machine, kernel_protocols, leases, sockets, pipes, of_the_caller, inodes, not_capped):
         part()
     end()

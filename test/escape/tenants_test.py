@@ -6,12 +6,13 @@ A tenant is another user at the daemon's own socket: the kernel says whom a conn
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import check, end
-from daemon_rig import Daemon, UnixConnection, until
+from daemon_rig import Daemon, UnixConnection, box_process, until
 
 TENANT, OTHER = 4242, 4243
 
@@ -154,6 +155,41 @@ def closed_tools():
         shutil.rmtree(folder)
 
 
+def swapped_workspace():
+    """H7: a tenant puts a link to somebody else's workspace where its own was, and has its own sandbox cleaned up."""
+    with tempfile.TemporaryDirectory(prefix="carrel-host-") as folder:
+        os.chmod(folder, 0o755)
+        vic, home = os.path.join(folder, "vic"), os.path.join(folder, "home")
+        os.makedirs(os.path.join(vic, ".git/hooks"))
+        os.makedirs(os.path.join(home, "w3"))
+        for name in (home, os.path.join(home, "w3")):
+            os.chown(name, TENANT, TENANT)
+        with open(os.path.join(vic, ".envrc"), "w", encoding="ascii") as f:
+            f.write("of root\n")
+        block = {"manifest": {"provider": "local", "config": {}, "mounts": [{"source": "workspace", "at": "/workspace"}]}, "start": True}
+        attack = {"command": "for n in .envrc .git/hooks/pre-commit sub/.claude; do mkdir -p sub; echo evil >$n; done 2>/dev/null; mkdir -p .vscode; cat .envrc; ls .git/hooks"}
+        with Tenants("--socket-mode", "0666", "--host", host_file(folder, mount_roots=[folder])) as d:
+            root = d.must("POST", "/v1/sandboxes", {**block, "workspace": vic})["id"]
+            for end_it in ("stop", "kill"):
+                mine = d.by(TENANT, "POST", "/v1/sandboxes", {**block, "workspace": os.path.join(home, "w3")})
+                ran = d.by(TENANT, "POST", "/v1/sandboxes/%s/execs" % mine.json.get("id"), {"command": "echo x >own; mkdir -p sub; echo x >sub/own"})
+                before = sorted((at, *sorted(names), *sorted(files)) for at, names, files in os.walk(vic))
+                os.rename(os.path.join(home, "w3"), os.path.join(home, "gone"))
+                os.symlink(vic, os.path.join(home, "w3"))
+                if end_it == "kill":
+                    os.kill(box_process(d, mine.json["id"]), signal.SIGKILL)
+                    until("it is lost", lambda one=mine: d.by(TENANT, "GET", "/v1/sandboxes/" + one.json["id"]).json["status"] in ("failed", "stopped"))
+                d.by(TENANT, "DELETE", "/v1/sandboxes/" + mine.json["id"])
+                after = sorted((at, *sorted(names), *sorted(files)) for at, names, files in os.walk(vic))
+                check("H7: %s: a tenant's sandbox runs, and its end touches nothing of the workspace that its own leads to by now" % end_it, ran.status == 200 and before == after, mine, ran, before, after)
+                os.unlink(os.path.join(home, "w3"))
+                os.rename(os.path.join(home, "gone"), os.path.join(home, "w3"))
+            shown = d.must("POST", "/v1/sandboxes/%s/execs" % root, attack)["stdout"]
+            until("what is made is moved away", lambda: not os.path.exists(os.path.join(vic, ".vscode")) and not os.path.exists(os.path.join(vic, "sub/.claude")))
+            with open(os.path.join(vic, ".envrc"), encoding="ascii") as f:
+                check("H7: and what is protected in it still is", shown == "of root\n" and f.read() == "of root\n" and os.listdir(os.path.join(vic, ".git/hooks")) == [], shown)
+
+
 def main():
     if os.geteuid() != 0:
         check("other users of root's daemon # SKIP needs root", True)
@@ -161,6 +197,7 @@ def main():
         bounds_nobody_wrote()
         bounds_of_the_host()
         closed_tools()
+        swapped_workspace()
     end()
 
 
