@@ -13,6 +13,7 @@
 #include "keeper/digest.h"
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
+#include "plan/wall.h"
 
 enum { ID_TRIES = 64, WARNINGS_ROOM = 32 * 1024, ENV_ITEMS_MAX = 512, READS_MAX = 64, PATH_LEN = 4096, CLOCKS_DIFFER_MS = 60000 };
 
@@ -263,11 +264,11 @@ warn_of_ports(struct sandbox *s)
 {
         const struct store_port *ports = s->row.ports.bytes;
 
-        for (size_t i = 0; i < s->row.ports.len / sizeof *ports && !s->prepared->spec->wall.is_routed; i++)
-                if (ports[i].port < SANDBOX_LOW_PORT)
+        for (size_t i = 0; i < s->row.ports.len / sizeof *ports && !plan_has_low_ports(s->prepared->spec, &s->keeper->host.facts); i++)
+                if (ports[i].port < PLAN_LOW_PORT)
                         findings_warn(&s->prepared->findings, "port_unbindable", "ports", 0, 0,
-                                      "no server inside can listen on port %u: it is below %d. Use another, for example -p %u, or write metadata: {carrel: {egress: {routed: true}}}",
-                                      ports[i].port, SANDBOX_LOW_PORT, ports[i].port + 8000u);
+                                      "no server inside can listen on port %u: with network.egress, ports below %d belong to the gate. Use another, for example -p %u, or write metadata: {carrel: {egress: {routed: true}}}",
+                                      ports[i].port, PLAN_LOW_PORT, ports[i].port + 8000u);
 }
 
 /* Judged, and planned for once: what is wrong with its mounts is said now, and what was opened is closed again. */

@@ -9,6 +9,7 @@
 
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
+#include "plan/wall.h"
 
 #define VERSION "0.1.0"
 
@@ -177,12 +178,12 @@ say_limits(struct words *w, const struct spec_limits *l)
 }
 
 static void
-say_network(struct words *words, const struct spec *spec)
+say_network(struct words *words, const struct spec *spec, bool has_low_ports)
 {
         char text[EGRESS_TEXT_ROOM];
 
-        if (spec->wall.is_routed)
-                say(words, "- Servers may listen on any port, those below 1024 included.\n");
+        say(words, has_low_ports ? "- Servers may listen on any port, those below 1024 included.\n"
+                                 : "- Servers may listen on ports from 1024 on; on lower ones bind fails with EACCES (metadata.carrel.egress.routed: true opens them).\n");
         if (spec->egress_count == 0) {
                 say(words, "- There is no network: no destination outside can be reached.\n");
                 return;
@@ -215,7 +216,7 @@ op_instructions(struct call *c, struct error *e)
         say(&words, "Commands run in a sandbox (%s), as an ordinary user, in %s.\n", s->id, s->row.cwd ? s->row.cwd : PLAN_HOME);
         if (spec->is_read_only)
                 say(&words, "- It is read-only: no command runs and no file is written; files can be read and listed.\n");
-        say_network(&words, spec);
+        say_network(&words, spec, plan_has_low_ports(spec, &s->keeper->host.facts));
         for (size_t i = 0; i < spec->mount_count; i++)
                 say(&words, "- %s is the caller's own directory, %s.\n", spec->mounts[i].at, spec->mounts[i].is_read_only ? "read-only" : "and what is written there stays");
         say(&words, "- Everything else that is written is private to this sandbox and gone when it stops.\n");
@@ -223,7 +224,7 @@ op_instructions(struct call *c, struct error *e)
                 say(&words, "- Its template is %s.\n", s->row.runtime);
         ports = s->row.ports.bytes;
         for (size_t i = 0; i < s->row.ports.len / sizeof *ports; i++)
-                say(&words, ports[i].port >= SANDBOX_LOW_PORT || spec->wall.is_routed ? "- A server on port %u can be reached from outside.\n"
+                say(&words, ports[i].port >= PLAN_LOW_PORT || plan_has_low_ports(spec, &s->keeper->host.facts) ? "- A server on port %u can be reached from outside.\n"
                             : "- Port %u was to be reached from outside, but no server may listen on ports below 1024 here.\n", ports[i].port);
         say_limits(&words, &spec->limits);
         w = reply_begin(c);

@@ -14,10 +14,11 @@
 #include "keeper/op.h"
 #include "keeper/port_index.h"
 #include "keeper/sandbox.h"
+#include "plan/wall.h"
 
 /* -- port.connect --------------------------------------------------------------------------------------------------------- */
 
-struct port_call { struct connect_request request; struct call *call; uint16_t port; char owner[KEEPER_OWNER_LEN]; };
+struct port_call { struct connect_request request; struct call *call; uint16_t port; bool is_walls; /* no server inside may have it */ char owner[KEEPER_OWNER_LEN]; };
 
 static void
 on_connected(struct connect_request *r, int sys, int take_fd)
@@ -34,8 +35,8 @@ on_connected(struct connect_request *r, int sys, int take_fd)
         } else {
                 port_use_end(p->call->connection, &p->call->serial);
                 (void)fail_at(&e, ERROR_PORT_UNREACHABLE, "port", NULL, "nothing answers on port %u: %s", p->port, strerror(sys));
-                if (p->port < SANDBOX_LOW_PORT)
-                        error_hint(&e, "Inside, a server may listen on it only with metadata.carrel.egress.routed; on ports from %u on it always may.", SANDBOX_LOW_PORT);
+                if (p->is_walls)
+                        error_hint(&e, "With network.egress, ports below %u belong to the gate: listen on another, or write metadata: {carrel: {egress: {routed: true}}}.", PLAN_LOW_PORT);
                 call_fail(p->call, &e);
         }
         free(p);
@@ -86,6 +87,7 @@ op_port_connect(struct call *c, struct error *e)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a connection"), CALL_FAILED;
         p->call = c;
         p->port = port;
+        p->is_walls = port < PLAN_LOW_PORT && s->box && s->box->has_wall && !s->box->is_routed;
         (void)snprintf(p->owner, sizeof p->owner, "%s", s->row.owner ? s->row.owner : "");
         p->request.done = on_connected;
         port_use_begin(c, s);

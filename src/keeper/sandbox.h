@@ -9,7 +9,6 @@
 #include "wire/box.h"
 #include "wire/gate.h"
 
-enum { SANDBOX_LOW_PORT = 1024 /* net.ipv4.ip_unprivileged_port_start of every box that is not routed */ };
 
 enum sandbox_state { SANDBOX_PENDING, SANDBOX_STARTING, SANDBOX_RUNNING, SANDBOX_PAUSED, SANDBOX_STOPPING, SANDBOX_FAILED };
 

@@ -55,10 +55,12 @@ builder_spawn(struct builder *b)
         }
         if (builder_has(b, LAYER_NET))
                 (void)builder_add(b, STEP_LOOPBACK, "", "programs may talk to themselves on localhost");
-        if (builder_has(b, LAYER_NET) && plan_has_wall(b->spec, b->facts))
+        if (builder_has(b, LAYER_NET) && plan_has_wall(b->spec, b->facts)) {
                 builder_wall(b);
-        else if (builder_has(b, LAYER_NET))
+        } else if (builder_has(b, LAYER_NET)) {
                 (void)builder_add(b, STEP_NO_NAMES, "", "nothing is listed: each name is refused at once, and reported");
+                (void)builder_add(b, STEP_LOW_PORTS, "", "a server inside may listen on every port, as in a container");
+        }
         if (builder_has(b, LAYER_FILTER))
                 (void)builder_add(b, STEP_NO_USER_NS, "", "second to the filter: no nested user namespace");
         if (builder_has(b, LAYER_RLIMITS)) {

@@ -13,8 +13,6 @@
 #include "plan/builder.h"
 #include "spec/section.h"
 
-enum { PORT_FIRST_FREE = 1024 };
-
 bool
 plan_wall_has(const uint16_t *ports, size_t count, uint16_t port)
 {
@@ -34,7 +32,7 @@ plan_wall_ports(const struct spec *spec, uint16_t ret[PLAN_WALL_PORTS], size_t *
                 for (size_t p = 0; p < spec->egress[i].port_count; p++) {
                         uint16_t port = spec->egress[i].ports[p];
 
-                        if (port >= PORT_FIRST_FREE || plan_wall_has(held, sizeof held / sizeof *held, port) || plan_wall_has(ret, count, port))
+                        if (port >= PLAN_LOW_PORT || plan_wall_has(held, sizeof held / sizeof *held, port) || plan_wall_has(ret, count, port))
                                 continue;
                         if (ret_at)
                                 *ret_at = i;
@@ -53,6 +51,12 @@ plan_has_wall(const struct spec *spec, const struct host_facts *facts)
         return spec->egress_count > 0 || spec->wall.is_routed || (spec->wall.is_given && facts->has_wall);
 }
 
+bool
+plan_has_low_ports(const struct spec *spec, const struct host_facts *facts)
+{
+        return spec->wall.is_routed || !plan_has_wall(spec, facts);
+}
+
 size_t
 plan_wall_stock(const struct spec *spec, size_t *ret_at)
 {
@@ -63,7 +67,7 @@ plan_wall_stock(const struct spec *spec, size_t *ret_at)
                 for (size_t p = 0; p < spec->egress[i].port_count; p++) {
                         uint16_t port = spec->egress[i].ports[p];
 
-                        if (port < PORT_FIRST_FREE || plan_wall_has(named, count, port))
+                        if (port < PLAN_LOW_PORT || plan_wall_has(named, count, port))
                                 continue;
                         if (ret_at)
                                 *ret_at = i;

@@ -23,6 +23,10 @@ size_t plan_wall_ports(const struct spec *spec, uint16_t ret[PLAN_WALL_PORTS], s
 /* Has it a wall here? Where nothing is listed, and the manifest speaks of the way out all the same, one that this machine can make. */
 bool plan_has_wall(const struct spec *spec, const struct host_facts *facts);
 
+/* May a server inside listen on a port below PLAN_LOW_PORT? Without a wall, and behind a routed one; else those ports are the wall's own. */
+enum { PLAN_LOW_PORT = 1024 };
+bool plan_has_low_ports(const struct spec *spec, const struct host_facts *facts);
+
 /*
  * A routed wall's stock: the ports from 1024 on that the list names, and PLAN_WALL_SPARE for lists to come, at most WALL_STOCK_MAX. *ret_at (NULL: not asked) is the
  * entry with the first port that is too many; it gives WALL_STOCK_MAX + 1 then.

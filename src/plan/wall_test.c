@@ -69,6 +69,7 @@ a_list_has_a_wall(void **state)
         build(&b, 5);
         wall = must_find(b.plan, STEP_WALL, "");
         assert_null(find(b.plan, STEP_NO_NAMES, ""));
+        assert_null(find(b.plan, STEP_LOW_PORTS, ""));         /* they are the wall's */
         assert_int_equal(wall->number, 2);
         assert_string_equal(wall->text, "22 465");
         assert_non_null(strstr(wall->why, "; at most connections 5, bytes_out 1000"));
@@ -87,6 +88,7 @@ without_a_list_no_name_exists(void **state)
         assert_null(find(b.plan, STEP_WALL, ""));
         assert_non_null(strstr(must_find(b.plan, STEP_FILE, "/etc/resolv.conf")->text, "\nnameserver 127.0.0.1\n"));
         assert_true(must_find(b.plan, STEP_NO_NAMES, "") == must_find(b.plan, STEP_LOOPBACK, "") + 1);
+        assert_true(must_find(b.plan, STEP_LOW_PORTS, "") == must_find(b.plan, STEP_NO_NAMES, "") + 1);        /* pid 1 has its port first */
         arena_fini(&b.arena);
 }
 

@@ -280,10 +280,19 @@ def ports(d):
     status, body = get(other["url"].partition(port)[2])
     check("where nothing listens it is a typed 502", status == 502 and json.loads(body)["error"]["code"] == "port_unreachable", status, body)
     low = d.create(ports=[80])
+    d.exec(low, ["python3", "-c", "import http.server as h; h.test(h.SimpleHTTPRequestHandler, port=80, bind='0.0.0.0')"], cwd="/tmp", wait_ports=True)
+    status, body = get(d.must("GET", "/v1/sandboxes/%s/ports/80" % low)["url"].partition(port)[2])
+    check("without a wall a server inside listens on port 80, and is reached by it", status == 200 and b"Directory listing" in body, status, body)
+    words = d.must("GET", "/v1/sandboxes/%s/instructions" % low)["text"]
+    check("  a model is told so", "server on port 80 can be reached" in words and "any port, those below 1024 included" in words, words)
+    d.must("DELETE", "/v1/sandboxes/" + low)
+    low = d.create(ports=[25, 80], manifest={"provider": "local", "config": {}, "metadata": {"carrel": {"egress": {}}}})
     words = d.must("GET", "/v1/sandboxes/%s/instructions" % low)["text"]
     check("what may not listen inside is not promised to a model", "port 80 can be reached" not in words and "no server may listen on ports below 1024" in words, words)
+    status, body = get(d.must("GET", "/v1/sandboxes/%s/ports/25" % low)["url"].partition(port)[2])
+    check("  and the port's own refusal says so", status == 502 and "routed: true" in json.loads(body)["error"]["hint"], body)
     status, body = get(d.must("GET", "/v1/sandboxes/%s/ports/80" % low)["url"].partition(port)[2])
-    check("  and the port's own refusal says so", status == 502 and "routed" in json.loads(body)["error"]["hint"], body)
+    check("  and so does the gate, where it listens", status == 403 and "routed: true" in json.loads(body)["message"], status, body)
     d.must("DELETE", "/v1/sandboxes/" + low)
     d.must("DELETE", "/v1/sandboxes/" + box)
 

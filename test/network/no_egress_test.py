@@ -127,11 +127,35 @@ def addresses(project):
     got = project.json("python3", "-c", ADDRESSES)
     said = dict(line.split(" ", 1) for line in got["stdout"].splitlines())
     check("a connection to an address is refused at once: the network is unreachable", said.get("four") == said.get("six") == said.get("udp") == "ENETUNREACH", got)
-    check("  and nothing else is there: no name server over TCP, no port of its to take", said.get("tcp53") == "ECONNREFUSED" and said.get("bind") == "EACCES", got)
+    check("  and nothing else is there: no name server over TCP, no port of its to take", said.get("tcp53") == "ECONNREFUSED" and said.get("bind") == "EADDRINUSE", got)
     told = [d for d in got.get("denials", []) if d["reason"] == "no_network"]
     check("  each is counted, and the report says what to list instead", len(told) == 1 and told[0]["count"] == 3 and "network.egress in SANDBOX.md" in told[0]["message"], got)
     got = project.json("python3", "-c", "import socket\nwith socket.socket() as s: s.bind(('127.0.0.1', 0)); s.listen(); socket.create_connection(s.getsockname())\n")
     check("  its own loopback is its own, and nothing is reported", got["exit_code"] == 0 and "denials" not in got, got)
+
+
+BIND = """
+import errno, socket
+def bind(family, kind, at, port):
+    with socket.socket(family, kind) as s:
+        for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT): s.setsockopt(socket.SOL_SOCKET, option, 1)
+        try: s.bind((at, port)); return "free"
+        except OSError as e: return errno.errorcode[e.errno]
+for name, family, at in (("any4", socket.AF_INET, "0.0.0.0"), ("any6", socket.AF_INET6, "::"), ("own", socket.AF_INET, "127.0.0.1")):
+    for what, kind in (("tcp", socket.SOCK_STREAM), ("udp", socket.SOCK_DGRAM)):
+        print(name + what, *[bind(family, kind, at, port) for port in (1, 25, 53, 80, 443, 1023)])
+"""
+
+
+def low_ports(project):
+    """A server inside has every port; the one that pid 1 answers names on cannot be taken from it, nor shared with it."""
+    got = project.json("python3", "-c", BIND)
+    said = dict(line.split(" ", 1) for line in got["stdout"].splitlines())
+    free, names = "free free free free free free", "free free EADDRINUSE free free free"
+    check("ports below 1024 are free to a server inside, over both families", said == {"any4tcp": free, "any6tcp": free, "owntcp": free, "any4udp": names, "any6udp": names, "ownudp": names}, got)
+    got = project.json("python3", "-c", "import socket; s = socket.create_server(('', 53)); u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.bind(('127.0.0.2', 53))\n"
+                       "try: socket.getaddrinfo('c.example', 80)\nexcept socket.gaierror: pass")
+    check("  and pid 1 answers while a server has the others", got["exit_code"] == 0 and ("not_listed", "c.example") in denied(got), got)
 
 
 def few_descriptors(project):
@@ -253,7 +277,7 @@ def heard(d, box):
 
 def main(only=()):
     with Project() as project:
-        for part in (readme_npm, programs, pip, addresses, few_descriptors, storm, at_once):
+        for part in (readme_npm, programs, pip, addresses, low_ports, few_descriptors, storm, at_once):
             if not only or part.__name__ in only:
                 part(project)
     if not only or "living" in only:
