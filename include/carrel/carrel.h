@@ -306,6 +306,8 @@ struct carrel_exec_info {
         uint64_t stdout_offset, stderr_offset; /* offset of the oldest byte that is kept */
         struct carrel_end end;                 /* valid with has_end; else only the byte counts so far */
         unsigned port;                         /* declared port that began to listen; 0: none */
+        uint64_t timeout_ms;                   /* limit on its time; 0: none, or not known */
+        const char *timeout_by;                /* who set it: call, manifest or host; or NULL */
 };
 
 struct carrel_execs { const struct carrel_exec_info *items;  size_t count; };

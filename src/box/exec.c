@@ -148,7 +148,10 @@ exec_list(const struct exec *x, struct wire_box_listed *ret)
         ret->stdout_first = x->out[0].log.first;
         ret->stderr_first = x->out[1].log.first;
         ret->end = x->end;
-        ret->failed = x->failed;
+        if (x->state == BOX_EXEC_FAILED)
+                ret->failed = x->failed;
+        else if (x->timeout_ms != BOX_NEVER)
+                wire_timeout_set(ret, x->timeout_ms);
         if (x->is_over)
                 return;
         ret->end.stdout_bytes = output_bytes(&x->out[0]);

@@ -202,6 +202,10 @@ json_exec(struct json_writer *w, const struct carrel_exec_info *x)
         member_optional(w, "task", x->task);
         json_member_bool(w, "background", x->is_background != 0);
         member_uint(w, "started_at_ms", x->started_at_ms);
+        if (x->timeout_ms > 0) {
+                member_uint(w, "timeout_ms", x->timeout_ms);
+                member_optional(w, "timeout_by", x->timeout_by);
+        }
         if (x->has_end) {
                 json_member_text(w, "outcome", x->end.outcome);
                 json_member_int(w, "exit_code", x->end.exit_status);

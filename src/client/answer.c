@@ -213,6 +213,7 @@ answer_read_exec(struct arena *a, const struct record *r, struct carrel_exec_inf
                 .is_background = record_get_bool(r, FIELD_BACKGROUND, 0), .started_at_ms = record_get_uint(r, FIELD_STARTED_AT, 0),
                 .stdout_offset = record_get_uint(r, FIELD_STDOUT_OFFSET, 0), .stderr_offset = record_get_uint(r, FIELD_STDERR_OFFSET, 0),
                 .has_end = word >= 0, .port = (unsigned)record_get_uint(r, FIELD_PORT, 0),
+                .timeout_ms = record_get_uint(r, FIELD_TIMEOUT, 0), .timeout_by = answer_text(a, r, FIELD_TIMEOUT_BY),
         };
         answer_end(&o, &ret->end);
         if (word < 0)

@@ -94,8 +94,17 @@ answer_end(struct record_writer *w, const struct channel_end *end)
 }
 
 void
+answer_time_limit(struct record_writer *w, const struct time_limit *l)
+{
+        record_uint(w, FIELD_TIMEOUT, l->ms);
+        record_text(w, FIELD_TIMEOUT_BY, time_limit_name(l->by));
+}
+
+void
 answer_exec(struct record_writer *w, const struct sandbox *s, const struct wire_box_listed *l)
 {
+        unsigned by = (l->flags & BOX_EXEC_BY) >> BOX_EXEC_BY_SHIFT;
+        struct time_limit limit = { wire_timeout_get(l), by < TIME_LIMIT_MAX ? (enum time_limit_by)by : TIME_LIMIT_NONE };
         uint64_t now = loop_now_ms(), wall = loop_wall_ms();
 
         record_uint(w, FIELD_EXEC, l->exec);
@@ -110,6 +119,8 @@ answer_exec(struct record_writer *w, const struct sandbox *s, const struct wire_
         record_bool(w, FIELD_BACKGROUND, (l->flags & BOX_EXEC_BACKGROUND) != 0);
         if (l->started_ms != 0 && l->started_ms <= now && now - l->started_ms <= wall)
                 record_uint(w, FIELD_STARTED_AT, wall - (now - l->started_ms));
+        if (limit.ms != 0 && limit.by != TIME_LIMIT_NONE)
+                answer_time_limit(w, &limit);
         if (l->state == BOX_EXEC_ENDED)
                 answer_end(w, &l->end);
         record_uint(w, FIELD_STDOUT_BYTES, l->end.stdout_bytes);

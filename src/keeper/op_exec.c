@@ -154,6 +154,8 @@ note(struct box *b, const struct exec_request *r)
 
         memcpy(l.key, r->box.key, sizeof l.key);
         memcpy(l.task, r->box.task, sizeof l.task);
+        if (r->box.timeout_ms != BOX_NO_LIMIT)
+                wire_timeout_set(&l, r->box.timeout_ms);
         describe(r, &l);
         (void)box_add_exec(b, &l);
 }
@@ -325,6 +327,7 @@ request_of(struct sandbox *s, const struct record *r, struct exec_request *q, co
         if (choose_directory(s, r, q, e) < 0 || choose_command(s, r, q, argv, e) < 0 || choose_task(s, r, q, e) < 0 || choose_time(s, r, &q->time, e) < 0)
                 return -1;
         choose_limits(s, r, q);
+        q->box.flags |= (uint32_t)q->time.by << BOX_EXEC_BY_SHIFT;
         return 0;
 }
 
@@ -336,10 +339,8 @@ reply_exec(struct call *c, const struct sandbox *s, const struct wire_box_listed
 
         if (l)
                 answer_exec(&w, s, l);
-        if (time && time->by != TIME_LIMIT_NONE) {
-                record_uint(&w, FIELD_TIMEOUT, time->ms);
-                record_text(&w, FIELD_TIMEOUT_BY, time_limit_name(time->by));
-        }
+        if (time && time->by != TIME_LIMIT_NONE && (!l || wire_timeout_get(l) == 0))           /* a box of an older version does not tell */
+                answer_time_limit(&w, time);
         reply_send(c, &w, 0, take_channel);
 }
 

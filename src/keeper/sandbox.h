@@ -4,6 +4,7 @@
 #ifndef CARREL_KEEPER_SANDBOX_H
 #define CARREL_KEEPER_SANDBOX_H
 
+#include "event/time_limit.h"
 #include "hold/hold.h"
 #include "keeper/keeper.h"
 #include "wire/box.h"
@@ -291,6 +292,7 @@ size_t pool_ready(const struct keeper *k);
 /* -- answers (answer.c) ----------------------------------------------------------------------------------------------------- */
 
 void answer_sandbox(struct record_writer *w, const struct sandbox *s);
+void answer_time_limit(struct record_writer *w, const struct time_limit *l);
 void answer_exec(struct record_writer *w, const struct sandbox *s, const struct wire_box_listed *l);
 void answer_denied(struct record_writer *w, const struct wire_box_denied *denied);     /* all but when */
 void answer_denied_to(struct record_writer *w, const struct box *b, uint32_t exec);    /* to this exec: nothing where there was nothing */

@@ -48,6 +48,7 @@ enum box_exec_flag {
         BOX_EXEC_QUIET = 1u << 3,          /* started by the keeper: not listed, and the box still counts as idle */
         BOX_EXEC_KILL_REST = 1u << 4,      /* processes that the command leaves running are killed when it ends */
         BOX_EXEC_REPEAT = 1u << 6,         /* WIRE_BOX_ATTACH: by a call with the exec's key; it takes over the exec if the first caller never connected */
+        BOX_EXEC_BY = 7u << 8,             /* who set timeout_ms (enum time_limit_by); the box only reports it back */
         BOX_EXEC_AGAIN = 1u << 5,          /* WIRE_BOX_ATTACH: by a repeated call, which sends the same input from its first byte on */
 };
 
@@ -76,6 +77,7 @@ struct wire_box_attach { uint32_t exec, flags /* BOX_EXEC_LOSSLESS, BOX_EXEC_AGA
  * distinguish this from a caller that disconnected. A foreground exec with a key, for which HANDED has not arrived, therefore keeps running for BOX_REPEAT_MS: its caller
  * repeats the call.
  */
+enum { BOX_EXEC_BY_SHIFT = 8 };
 enum { BOX_REPEAT_MS = 15000 };        /* longer than libcarrel retries, and than a daemon needs to restart */
 
 /* WIRE_BOX_SIGNAL: struct wire_exec_number. WIRE_BOX_KILL: the whole tree of one exec, or of every exec of a task, or of all (with what forgotten ones left). */
@@ -90,9 +92,26 @@ struct wire_box_listed {
         uint64_t started_ms;           /* boot clock */
         uint64_t stdout_first, stderr_first;    /* offset of the oldest byte still kept */
         struct channel_end end;        /* state ENDED; else the byte counts so far */
-        struct wire_exec_failed failed;         /* state FAILED */
+        union {
+                struct wire_exec_failed failed;        /* state FAILED */
+                struct { uint32_t low, high, pad; } timeout;   /* any other: timeout_ms of WIRE_BOX_EXEC; 0: none, or an older box */
+        };
         char command[128];             /* beginning of the command line, for people; control bytes already replaced */
 };
+
+static inline void
+wire_timeout_set(struct wire_box_listed *l, uint64_t ms)
+{
+        l->timeout.low = (uint32_t)ms;
+        l->timeout.high = (uint32_t)(ms >> 32);
+}
+
+/* 0: none, or not known. */
+static inline uint64_t
+wire_timeout_get(const struct wire_box_listed *l)
+{
+        return l->state == BOX_EXEC_FAILED ? 0 : (uint64_t)l->timeout.high << 32 | l->timeout.low;
+}
 
 /* WIRE_BOX_CONNECT: struct wire_connect, answered by WIRE_BOX_CONNECTED: struct wire_connected and its descriptor. */
 /*
