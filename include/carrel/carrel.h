@@ -414,6 +414,23 @@ int carrel_events_fd(const struct carrel_events *w);
 int carrel_events_next(struct carrel_events *w, int timeout_ms, struct carrel_event *ret, struct carrel_error *e);
 void carrel_events_free(struct carrel_events *take_w);
 
+/* -- volumes: directories of the caller that outlive sandboxes ------------------------------------------------------------- */
+
+struct carrel_volume {
+        const char *name;
+        uint64_t size, file_count;             /* bytes on disk, and number of entries, as far as counted */
+        int is_partial;                        /* only a part was counted */
+        uint64_t used_at_ms;                   /* when a sandbox last started or stopped using it, or when it was created; since 1970 */
+        const char *used_by;                   /* id of a sandbox that uses it now, or NULL */
+};
+struct carrel_volumes { const struct carrel_volume *items;  size_t count; };
+
+/* An existing volume is not changed. -1: invalid_argument (the name), quota_exceeded (the host's volumes_max), storage_full. */
+int carrel_volume_create(struct carrel *c, const char *name, struct carrel_volume **ret, struct carrel_error *e);
+int carrel_volume_list(struct carrel *c, struct carrel_volumes **ret, struct carrel_error *e);
+/* With its content. -1: volume_in_use; the message names the sandbox. */
+int carrel_volume_remove(struct carrel *c, const char *name, int *ret_existed, struct carrel_error *e);
+
 /* -- tokens, for clients over TCP ------------------------------------------------------------------------------------ */
 
 struct carrel_token { const char *id, *owner, *scope; const char *token; /* its value, only in the result of carrel_token_create() */ uint64_t created_at_ms; };

@@ -107,7 +107,7 @@ static const struct component {
         enum operation_code code;              /* which gives one; 0: the members */
         const struct api_param *members;  size_t count;
 } components[] = {
-        { "Sandbox", OP_GET, NULL, 0 }, { "Exec", OP_EXEC_GET, NULL, 0 }, { "FileEntry", OP_FILE_STAT, NULL, 0 }, { "Token", OP_TOKEN_CREATE, NULL, 0 },
+        { "Sandbox", OP_GET, NULL, 0 }, { "Exec", OP_EXEC_GET, NULL, 0 }, { "FileEntry", OP_FILE_STAT, NULL, 0 }, { "Token", OP_TOKEN_CREATE, NULL, 0 }, { "Volume", OP_VOLUME_CREATE, NULL, 0 },
         { "Event", OP_WATCH, NULL, 0 }, { "Warning", OP_MAX, warning_members, COUNT(warning_members) }, { "Denial", OP_MAX, denial_members, COUNT(denial_members) },
 };
 
@@ -128,7 +128,7 @@ item_of(const struct operation *o, uint16_t tag)
                 return tag == FIELD_WARNINGS ? "Warning" : "Denial";
         if (tag != FIELD_ITEMS || !o)
                 return NULL;
-        return o->code == OP_LIST ? "Sandbox" : o->code == OP_EXEC_LIST ? "Exec" : o->code == OP_FILE_LIST ? "FileEntry" : o->code == OP_TOKEN_LIST ? "Token"
+        return o->code == OP_LIST ? "Sandbox" : o->code == OP_EXEC_LIST ? "Exec" : o->code == OP_FILE_LIST ? "FileEntry" : o->code == OP_TOKEN_LIST ? "Token" : o->code == OP_VOLUME_LIST ? "Volume"
                : o->code == OP_DENIALS ? "Denial" : NULL;
 }
 

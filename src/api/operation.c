@@ -49,6 +49,9 @@ static const struct api_param owner_results[] = { { FIELD_OWNER, 0, ANY } };
 static const struct api_param token_results[] = {
         { FIELD_ID, PARAM_REQUIRED, ANY }, { FIELD_TOKEN, 0, ANY }, { FIELD_OWNER, 0, ANY }, { FIELD_SCOPE, 0, ANY }, { FIELD_CREATED_AT, 0, ANY },
 };
+static const struct api_param volume_results[] = {
+        { FIELD_NAME, PARAM_REQUIRED, ANY }, { FIELD_SIZE, 0, ANY }, { FIELD_FILE_COUNT, 0, ANY }, { FIELD_PARTIAL, 0, ANY }, { FIELD_USED_AT, 0, ANY }, { FIELD_USED_BY, 0, ANY },
+};
 static const struct api_param info_results[] = {
         { FIELD_VERSION, PARAM_REQUIRED, ANY }, { FIELD_RUNTIMES, PARAM_REPEATED, ANY }, { FIELD_SANDBOXES, 0, ANY }, { FIELD_POOL, 0, ANY },
 };
@@ -110,6 +113,8 @@ static const struct api_param remove_params[] = { ID_IN_PATH, PATH_IN_QUERY, { F
 static const struct api_param connect_params[] = { { FIELD_ID, 0, 1, 64 }, { FIELD_PORT, 0, NUMBER_PORT }, { FIELD_TOKEN, 0, MAX63 } };
 static const struct api_param token_params[] = { { FIELD_OWNER, 0, 1, 64 }, { FIELD_SCOPE, 0, 1, 8 } };
 static const struct api_param revoke_params[] = { { FIELD_ID, PARAM_REQUIRED | PARAM_IN_PATH, 1, 64 } };
+static const struct api_param volume_params[] = { { FIELD_NAME, PARAM_REQUIRED, 1, 64 } };
+static const struct api_param volume_name_params[] = { { FIELD_NAME, PARAM_REQUIRED | PARAM_IN_PATH, 1, 64 } };
 static const struct api_param network_params[] = { ID_IN_PATH, { FIELD_EGRESS, PARAM_REPEATED, 1, 264 } };
 static const struct api_param client_params[] = { { FIELD_CLIENT, PARAM_REQUIRED | PARAM_DOOR_ONLY, 1, 62 } };
 static const struct api_param watch_params[] = { { FIELD_ID, PARAM_IN_QUERY, 1, 64 }, { FIELD_LAST_EVENT, PARAM_IN_HEADER, 1, 64 } };
@@ -159,6 +164,11 @@ static const struct operation operations[] = {
         { OP_TOKEN_CREATE, "token.create", "POST", "/v1/tokens", OPERATION_ADMIN, TAKES(token_params), TAKES(token_results), "Creates a token; its value is only in this response." },
         { OP_TOKEN_LIST, "token.list", "GET", "/v1/tokens", OPERATION_ADMIN | OPERATION_READ, TAKES(page_params), TAKES(page_results), "Tokens, without their values." },
         { OP_TOKEN_REVOKE, "token.revoke", "DELETE", "/v1/tokens/{id}", OPERATION_ADMIN | OPERATION_IDEMPOTENT, TAKES(revoke_params), TAKES(existed_results), "Revokes a token." },
+        { OP_VOLUME_CREATE, "volume.create", "POST", "/v1/volumes", OPERATION_IDEMPOTENT, TAKES(volume_params), TAKES(volume_results),
+          "Creates a volume of the caller; an existing one is not changed." },
+        { OP_VOLUME_LIST, "volume.list", "GET", "/v1/volumes", OPERATION_READ, NONE, TAKES(items_results), "The caller's volumes." },
+        { OP_VOLUME_REMOVE, "volume.remove", "DELETE", "/v1/volumes/{name}", OPERATION_IDEMPOTENT, TAKES(volume_name_params), TAKES(existed_results),
+          "Removes a volume with its content; refused while a sandbox uses it." },
         { OP_INFO, "info", "GET", "/v1/info", OPERATION_READ, NONE, TAKES(info_results), "The daemon's version, runtimes and pool." },
         { OP_WATCH, "watch", "GET", "/v1/events", OPERATION_READ | OPERATION_EVENTS, TAKES(watch_params), TAKES(event_results), "Stream of events of the caller's sandboxes." },
         { OP_DENIALS, "denials", "GET", "/v1/sandboxes/{id}/denials", OPERATION_READ, TAKES(id_page_params), TAKES(denials_results),

@@ -24,6 +24,7 @@ int cmd_gate(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_serve(int argc, char **argv);
 int cmd_mcp(int argc, char **argv);
+int cmd_volume(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_allow(int argc, char **argv);
 int cmd_init(int argc, char **argv);

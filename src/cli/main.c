@@ -22,13 +22,13 @@
         "  -w DIR          the workspace (default: the directory of FILE, else this directory)\n" \
         "  --host FILE     host file (default: /etc/carrel/host.yaml and ~/.config/carrel/host.yaml)\n"
 
-#define VALUE_USAGE " [--memory SIZE] [--disk SIZE] [--pids N] [--allow HOST] [-v DIR:PATH[:ro]]"
+#define VALUE_USAGE " [--memory SIZE] [--disk SIZE] [--pids N] [--allow HOST] [-v FROM:PATH[:ro]]"
 #define VALUE_OPTIONS \
         "  --memory SIZE   limits.memory_mb for this sandbox: 512m, 2g; at most the manifest's value\n" \
         "  --disk SIZE     metadata.carrel.limits.disk_mb for this sandbox; at most the manifest's value\n" \
         "  --pids N        metadata.carrel.limits.pids for this sandbox; at most the manifest's value\n" \
         "  --allow HOST    add an entry to network.egress (repeatable)\n" \
-        "  -v DIR:PATH[:ro]  add a mount: a directory that the host file permits (mount_roots), or ./DIR of the workspace (repeatable)\n"
+        "  -v FROM:PATH[:ro]  add a mount: a volume NAME, created if missing; a directory that the host file permits (mount_roots); or ./DIR of the workspace (repeatable)\n"
 
 #define ASK_USAGE " [--state DIR] [--json]"
 #define STATE_OPTION \
@@ -95,6 +95,17 @@ static const struct command commands[] = {
           "  --json        one JSON object\n"
           "The rest of the file is kept, including comments. Send SIGHUP to a running daemon to reload its host file.\n",
           "carrel allow --host /tmp/carrel-host.yaml tool /usr/local", cmd_allow },
+        { "volume", "Create, list and remove volumes: directories that outlive sandboxes, for homes and caches.",
+          "create NAME... | ls | rm NAME... | prune [--force] [-q] [--state DIR] [--json]",
+          "  create NAME   create a volume; an existing one is not changed (`carrel run -v NAME:PATH` creates it too)\n"
+          "  ls            list name, size, last use, and a sandbox that uses it\n"
+          "  rm NAME       remove volumes with their content; refused while a sandbox uses one\n"
+          "  prune         remove all volumes that are not in use; asks first\n"
+          "  --force       prune without asking\n"
+          "  -q            ls: names only\n"
+          "  --state DIR   the state directory (default: CARREL_STATE, /var/lib/carrel as root, else ~/.local/state/carrel)\n"
+          "  --json        one JSON object\n",
+          "carrel volume ls", cmd_volume },
         { "doctor", "Show what this machine can enforce, and how to fix what is missing.",
           "[--json]",
           "  --json        one JSON object\n",

@@ -22,6 +22,23 @@ topic(FILE *out, const char *word)
 }
 
 static void
+print_volume(FILE *out, const struct run_way *w, size_t i)
+{
+        const struct plan_source *source = &w->p.sources->items[i];
+
+        (void)fprintf(out, "  the volume %s, %s", source->volume, source->is_unmade ? "which is kept; created when the command starts" : "which is kept");
+}
+
+static bool
+is_home_mounted(const struct run_way *w)
+{
+        for (size_t i = 0; i < w->p.sources->count; i++)
+                if (strcmp(w->p.sources->mounts[i].at, PLAN_HOME) == 0)
+                        return true;
+        return false;
+}
+
+static void
 print_mount(FILE *out, const struct run_way *w, size_t i)
 {
         const struct plan_mount *m = &w->p.sources->mounts[i];
@@ -34,6 +51,8 @@ print_mount(FILE *out, const struct run_way *w, size_t i)
                 print_escaped(out, from, false);
                 (void)fputc(')', out);
         }
+        if (w->p.sources->items[i].volume)
+                print_volume(out, w, i);
         (void)fputs(m->is_tool ? "  read-only, a tool\n" : m->is_read_only ? "  read-only\n" : "\n", out);
 }
 
@@ -45,7 +64,7 @@ print_files(FILE *out, const struct run_way *w)
         for (size_t i = 0; i < w->p.sources->count; i++)
                 print_mount(out, w, i);
         topic(out, "writes");
-        (void)fputs("/tmp, " PLAN_HOME ", /run and /dev/shm: private, gone with the sandbox\n", out);
+        (void)fprintf(out, "/tmp, %s/run and /dev/shm: private, gone with the sandbox\n", is_home_mounted(w) ? "" : PLAN_HOME ", ");
 }
 
 static void

@@ -19,6 +19,7 @@
 #include "cli/options.h"
 #include "cli/value.h"
 #include "clock/clock.h"
+#include "daemon/state.h"
 #include "prepare/host_file.h"
 #include "ref/places.h"
 #include "text/nearest.h"
@@ -249,11 +250,15 @@ int
 run_way_init(struct run_way *w, struct error *e)
 {
         static _Alignas(16) unsigned char first[FIRST_LEN];
+        struct error nowhere;
 
         prepared_init_in(&w->p, first, sizeof first);
         w->host.home = getenv("HOME");
         w->host.xdg = getenv("XDG_CONFIG_HOME");
         w->layers_off = layers_off();
+        (void)snprintf(w->owner, sizeof w->owner, "uid:%u", (unsigned)geteuid());
+        if (state_choose(&w->p.arena, NULL, &w->host.volumes, &nowhere) < 0)
+                w->host.volumes = NULL;
         return prepare_host_init(&w->host, e);
 }
 
@@ -267,7 +272,7 @@ choose_time(const struct prepare_options *o, struct run_way *w, struct error *e)
 int
 prepare(const struct prepare_options *options, struct run_way *ret, struct error *e)
 {
-        struct prepare_request request = { .id = ret->id, .caller_uid = PREPARE_UID_ANY, .now_s = (int64_t)(clock_wall_ms() / 1000), .layers_off = ret->layers_off };
+        struct prepare_request request = { .id = ret->id, .owner = ret->owner, .caller_uid = PREPARE_UID_ANY, .now_s = (int64_t)(clock_wall_ms() / 1000), .layers_off = ret->layers_off };
         scoped_fd int workspace_fd = -1;
 
         if (make_id(ret->id, e) < 0 || find_manifest(options, ret, e) < 0)

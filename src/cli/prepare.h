@@ -36,7 +36,7 @@ struct run_way {
         const char *file_name;                 /* for messages */
         struct time_limit limit;               /* on the command's time; after prepare() */
         uint32_t layers_off;                   /* 0 in the shipped program */
-        char id[17];
+        char id[17], owner[16];                /* "uid:1000": whose volumes */
 };
 
 /* Reads the options of `run` and `plan`; the first word that is no option begins the command. Errors: ERROR_INVALID_ARGUMENT. */

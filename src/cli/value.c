@@ -37,6 +37,7 @@ static const struct kind {
         [VALUE_SIZE] = { "size", "a number and its unit, as 512m or 2g; without one, MiB", "2g", { 1, 1u << 30 }, { NULL } },
         [VALUE_TASKS] = { "number of processes", "a number from 1 to 4194304", "500", { 1, 4194304 }, { NULL } },
         [VALUE_KEY_ACTION] = { "action", "new, ls, or rm and the id of a token", "ls", { 0, 0 }, { "new", "ls", "rm" } },
+        [VALUE_VOLUME_ACTION] = { "action", "create, ls, rm or prune", "ls", { 0, 0 }, { "create", "ls", "rm", "prune" } },
 };
 
 /* " (1 to 65535)"; "" where it is no number. */

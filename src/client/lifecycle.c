@@ -383,6 +383,57 @@ carrel_token_revoke(struct carrel *c, const char *token_id, int *ret_existed, st
         return call_existed(c, OP_TOKEN_REVOKE, ret_existed, e);
 }
 
+/* -- volumes --------------------------------------------------------------------------------------------------- */
+
+static int
+read_volume(struct arena *a, const struct record *r, void *ret, struct error *e)
+{
+        struct carrel_volume *volume = ret;
+
+        volume->name = answer_text(a, r, FIELD_NAME);
+        volume->size = record_get_uint(r, FIELD_SIZE, 0);
+        volume->file_count = record_get_uint(r, FIELD_FILE_COUNT, 0);
+        volume->is_partial = record_get_bool(r, FIELD_PARTIAL, false);
+        volume->used_at_ms = record_get_uint(r, FIELD_USED_AT, 0);
+        volume->used_by = answer_text(a, r, FIELD_USED_BY);
+        if (answer_check(a, e) < 0)
+                return -1;
+        return volume->name ? 0 : fail(e, ERROR_PROTOCOL, "the daemon's answer lacks a volume's name");
+}
+
+static int
+read_volumes(struct arena *a, const struct record *r, void *ret, struct error *e)
+{
+        struct carrel_volumes *all = ret;
+
+        return answer_read_items(a, r, sizeof *all->items, read_volume, &all->items, &all->count, e);
+}
+
+int
+carrel_volume_create(struct carrel *c, const char *name, struct carrel_volume **ret, struct carrel_error *e)
+{
+        struct error inner;
+
+        record_text(connection_begin(c), FIELD_NAME, name);
+        return call_struct(c, OP_VOLUME_CREATE, sizeof(struct carrel_volume), read_volume, ret, &inner) < 0 ? answer_fail(e, &inner) : 0;
+}
+
+int
+carrel_volume_list(struct carrel *c, struct carrel_volumes **ret, struct carrel_error *e)
+{
+        struct error inner;
+
+        (void)connection_begin(c);
+        return call_struct(c, OP_VOLUME_LIST, sizeof(struct carrel_volumes), read_volumes, ret, &inner) < 0 ? answer_fail(e, &inner) : 0;
+}
+
+int
+carrel_volume_remove(struct carrel *c, const char *name, int *ret_existed, struct carrel_error *e)
+{
+        record_text(connection_begin(c), FIELD_NAME, name);
+        return call_existed(c, OP_VOLUME_REMOVE, ret_existed, e);
+}
+
 /* -- the daemon ------------------------------------------------------------------------------------------------ */
 
 static int

@@ -118,7 +118,7 @@ void
 codec_write_items(struct json_writer *w, const struct operation *o, const struct record *r, int is_base64)
 {
         /* What one item of a list is: the answer of the operation that gives one. */
-        const struct operation *one = o->code == OP_LIST ? operation(OP_GET) : o->code == OP_EXEC_LIST ? operation(OP_EXEC_GET) : o->code == OP_TOKEN_LIST ? operation(OP_TOKEN_CREATE) : NULL;
+        const struct operation *one = o->code == OP_LIST ? operation(OP_GET) : o->code == OP_EXEC_LIST ? operation(OP_EXEC_GET) : o->code == OP_TOKEN_LIST ? operation(OP_TOKEN_CREATE) : o->code == OP_VOLUME_LIST ? operation(OP_VOLUME_CREATE) : NULL;
         struct record_entry entry;
         size_t at = 0;
 

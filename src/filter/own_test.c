@@ -65,7 +65,7 @@ static const struct ask asks[] = {
         ASK(pipe2, BOX | GATE, EFAULT, 0, 0), ASK(ioctl, DOOR | BOX | GATE, EBADF, BAD, FIONREAD), ASK(ioctl, BOX, EBADF, BAD, TIOCSWINSZ), ASK(ioctl, 0, 0, BAD, TIOCSTI),
         ASK(mmap, ALL, EINVAL, 0, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, BAD, 0), ASK(mmap, 0, 0, 0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, BAD, 0),
         ASK(mprotect, ALL, EINVAL, 1, 0, PROT_READ), ASK(mprotect, 0, 0, 1, 0, PROT_EXEC),
-        ASK(kill, 0, 0, 0x7ffffff0, 0), ASK(tgkill, 0, 0, 0x7ffffff0, 0x7ffffff0, 0), ASK(setuid, 0, 0, 0), ASK(fchmodat, 0, 0, BAD, (uintptr_t)"x", 0), ASK(prctl, 0, 0, 0, 0),
+        ASK(kill, 0, 0, 0x7ffffff0, 0), ASK(tgkill, 0, 0, 0x7ffffff0, 0x7ffffff0, 0), ASK(setuid, 0, 0, 0), ASK(fchmodat, KEEPER, EBADF, BAD, (uintptr_t)"x", 0), ASK(fchownat, 0, 0, BAD, (uintptr_t)"x", 0), ASK(prctl, 0, 0, 0, 0),
         ASK(ftruncate, KEEPER | BOX, EBADF, BAD, 0), ASK(inotify_init1, 0, 0, 0), ASK(memfd_create, 0, 0, BAD, 0),
 };
 

@@ -242,6 +242,7 @@ set_up(struct keeper *k, const struct options *o, struct error *e)
                 return -1;
         if (store_open(o->state, &k->store, e) < 0 || open_boxes(k, e) < 0 || prepare_host_guard(&k->host, o->state, e) < 0 || ladder_climb(o->state, e) < 0)
                 return -1;
+        k->host.volumes = k->host.state;
         result = loop_new(&k->loop);
         if (result == 0)
                 result = peer_open(&k->spawner, k->loop, o->spawner, on_spawner);

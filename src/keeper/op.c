@@ -24,6 +24,7 @@ call_function(enum operation_code code)
                 [OP_FILE_MOVE] = op_file_move, [OP_FILE_REMOVE] = op_file_remove, [OP_PORT_CONNECT] = op_port_connect, [OP_TOKEN_CREATE] = op_token_create,
                 [OP_TOKEN_LIST] = op_token_list, [OP_TOKEN_REVOKE] = op_token_revoke, [OP_INFO] = op_info, [OP_WATCH] = op_watch,
                 [OP_CALLER] = op_caller, [OP_CLIENT_HEARD] = op_client_heard, [OP_DENIALS] = op_denials, [OP_NETWORK] = op_network,
+                [OP_VOLUME_CREATE] = op_volume_create, [OP_VOLUME_LIST] = op_volume_list, [OP_VOLUME_REMOVE] = op_volume_remove,
         };
 
         return code < OP_MAX && functions[code] ? functions[code] : op_unknown;

@@ -12,5 +12,6 @@ call_run op_exec, op_exec_list, op_exec_get, op_exec_attach, op_exec_signal, op_
 call_run op_file_read, op_file_write, op_file_list, op_file_stat, op_file_mkdir, op_file_move, op_file_remove;
 call_run op_port_connect, op_token_create, op_token_list, op_token_revoke, op_info, op_watch, op_caller;
 call_run op_denials, op_network;
+call_run op_volume_create, op_volume_list, op_volume_remove;
 
 #endif

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/name.h"
 #include "keeper/digest.h"
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
@@ -35,22 +36,10 @@ name_wrong(const char *name, struct error *e)
         while (len > 0 && example[len - 1] == '-')
                 len--;
         example[len] = '\0';
-        (void)fail_at(e, ERROR_INVALID_ARGUMENT, "name", "shape", "a name is [a-z0-9][a-z0-9_.-]{0,63}, and not sixteen hex digits, which an id is");
-        error_hint(e, "A name has lower-case letters, digits, dots, dashes and underscores, and begins with a letter or a digit. For example: %s",
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, "name", "shape", "a name is " NAME_SHAPE);
+        error_hint(e, NAME_HINT " For example: %s",
                    len > 0 && len != SANDBOX_ID_LEN - 1 ? example : "my-box");
         return -1;
-}
-
-static int
-check_name(const char *name, struct error *e)
-{
-        size_t len = strlen(name);
-        bool looks_like_id = len == SANDBOX_ID_LEN - 1 && strspn(name, "0123456789abcdef") == len;
-        bool begins_well = (name[0] >= 'a' && name[0] <= 'z') || (name[0] >= '0' && name[0] <= '9');
-
-        if (len > 64 || !begins_well || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.-") != len || looks_like_id)
-                return name_wrong(name, e);
-        return 0;
 }
 
 static int
@@ -183,8 +172,8 @@ row_of(struct call *c, struct arena *memory, char id[SANDBOX_ID_LEN], struct sto
                 ret->manifest = (struct store_bytes){ manifest.value, manifest.len };
         digest_create(r, false, digest);
         ret->digest = (struct store_bytes){ digest, DIGEST_LEN };
-        if (ret->name && check_name(ret->name, e) < 0)
-                return -1;
+        if (ret->name && !name_is_valid(ret->name))
+                return name_wrong(ret->name, e);
         return join_texts(r, memory, FIELD_ENV, &ret->env, e) < 0 || join_texts(r, memory, FIELD_READS, &ret->reads, e) < 0 || join_ports(r, memory, &ret->ports, e) < 0 || make_id(c->keeper, id, e) < 0 ? -1 : 0;
 }
 

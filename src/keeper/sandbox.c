@@ -46,7 +46,7 @@ enum { READS_MAX = 64, KEEPING_LEN = 4096 + 8 };
 static struct prepare_request
 request_of(const struct sandbox *s)
 {
-        return (struct prepare_request){ .id = s->id, .workspace = s->row.workspace, .runtime = s->row.runtime, .caller_uid = s->row.caller_uid, .actor = secret_actor(s),
+        return (struct prepare_request){ .id = s->id, .workspace = s->row.workspace, .runtime = s->row.runtime, .owner = s->row.owner, .caller_uid = s->row.caller_uid, .actor = secret_actor(s),
                                          .now_s = (int64_t)(loop_wall_ms() / 1000), .is_living = true };
 }
 

@@ -267,16 +267,16 @@ clone_tree(int at, const char *path, unsigned recursive)
                                                   (recursive ? (unsigned)AT_RECURSIVE : 0u));
 }
 
-/* The judged source again, in this mount namespace: same device, same inode, or -ESTALE. */
+/* The judged source again, in this mount namespace: same device, same inode, or -ESTALE. Of a volume, those of the directory that is held. */
 static int
-reopen(const struct step *s)
+reopen(const struct box *box, const struct step *s)
 {
         int tree = clone_tree(AT_FDCWD, s->text, s->flags & STEP_RECURSIVE);
-        struct stat st;
+        struct stat st, held = { .st_dev = s->number, .st_ino = s->number2 };
 
         if (tree < 0)
                 return tree;
-        if (fstat(tree, &st) < 0 || st.st_dev != s->number || st.st_ino != s->number2) {
+        if (((s->flags & STEP_HELD) != 0 && fstat(box->sources[s->source], &held) < 0) || fstat(tree, &st) < 0 || st.st_dev != held.st_dev || st.st_ino != held.st_ino) {
                 (void)close(tree);
                 return -ESTALE;
         }
@@ -305,7 +305,7 @@ open_source(const struct box *box, const struct step *s)
         if (s->source != STEP_NO_SOURCE && box->is_tree[s->source])
                 return fcntl(box->sources[s->source], F_DUPFD_CLOEXEC, 3);
         if (s->source != STEP_NO_SOURCE)
-                return reopen(s);
+                return reopen(box, s);
         return clone_tree(AT_FDCWD, s->text, s->flags & STEP_RECURSIVE);
 }
 

@@ -1,7 +1,7 @@
 /*
  * maker/host.c - the HOST steps.
  *
- * Room: maker (program). Touches: cgroup files, the runtime directory, detached mounts, its own priority.
+ * Room: maker (program). Touches: cgroup files, the runtime directory, volumes, detached mounts, its own priority.
  */
 #include "maker/host.h"
 
@@ -153,6 +153,23 @@ lease_step(struct host *h, const struct step *s)
         return h->lease < 0 ? h->lease : 0;
 }
 
+/* Held from here on: no volume is removed that a sandbox begins with. */
+static int
+volume_step(struct host *h, const struct step *s)
+{
+        int data, result;
+
+        if (s->source == STEP_NO_SOURCE || h->volume_count == HOST_HELD_MAX)
+                return -EINVAL;
+        result = volume_hold(s->path, s->text, s->number2, s->source, s->number, &h->volumes[h->volume_count], &data);
+        if (result < 0)
+                return result;
+        h->volume_count++;
+        (void)close(h->sources[s->source]);
+        h->sources[s->source] = data;
+        return 0;
+}
+
 static int
 tree_step(struct host *h, const struct step *s)
 {
@@ -241,6 +258,7 @@ one_step(struct host *h, const struct step *s)
         case STEP_KEEPING:
         case STEP_GUARD:
         case STEP_SURVEY:        return 0;     /* taken up before the first step (guard.h, survey.h) */
+        case STEP_VOLUME:        return volume_step(h, s);
         case STEP_TREE:          return tree_step(h, s);
         case STEP_SPAWN:         return spawn_step(h, s);
         default:                 return -ENOTSUP;
@@ -277,6 +295,8 @@ host_fini(struct host *h)
                 (void)close(h->oom);
         h->join_count = h->watch_count = 0;
         h->unified = h->oom = -1;
+        while (h->volume_count > 0)
+                volume_let_go(&h->volumes[--h->volume_count]);
         done.step_count = h->done;            /* HOST steps come first, so the first `done` are those that were done */
         lease_undo(&done);
         if (h->lease >= 0)

@@ -9,8 +9,9 @@
 #include <stdint.h>
 
 #include "plan/pack.h"
+#include "volume/volume.h"
 
-enum { HOST_JOINS_MAX = 8, HOST_WATCHES_MAX = 8 };
+enum { HOST_JOINS_MAX = 8, HOST_WATCHES_MAX = 8, HOST_HELD_MAX = 65 };
 
 struct host {
         const struct plan_view *view;
@@ -25,6 +26,7 @@ struct host {
         int watches[HOST_WATCHES_MAX];  size_t watch_count;
         uint8_t watch_kinds[HOST_WATCHES_MAX];
         int oom;                                      /* becomes readable when a v1 group is out of memory, -1 if none */
+        struct volume_use volumes[HOST_HELD_MAX];  size_t volume_count;
         uint64_t namespaces;                          /* of the SPAWN step, without the cgroup namespace */
         int wants_cgroup_ns;
         uint64_t last_ms;                             /* of the SPAWN step: how long the box may live, 0: as long as it likes */

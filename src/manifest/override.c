@@ -170,24 +170,42 @@ number_value(struct arena *arena, const struct node *written, const struct row *
         return 0;
 }
 
+/* What is before the colon: a directory, or the name of a volume. */
+static struct node *
+storage_node(struct arena *arena, const char *text, size_t len)
+{
+        size_t skipped = text[0] == '.' ? 2 : 0;
+        bool is_directory = text[0] == '/' || skipped > 0;
+        const char *named = len == skipped ? "." : arena_copy(arena, text + skipped, len - skipped);
+        struct node *config = map_node(arena, "config", text_node(arena, is_directory ? "path" : "name", named), NULL, NULL);
+
+        return config ? map_node(arena, "inline", text_node(arena, "provider", is_directory ? "local-fs" : "carrel-volume"), config, NULL) : NULL;
+}
+
+/* The shape of a volume's name; which of them is good is said later, in one place. */
+static bool
+is_volume(const char *text, size_t len)
+{
+        return len > 0 && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") >= len && text[0] != '.';
+}
+
 static int
 mount_value(struct arena *arena, const struct row *row, const char *text, struct node **ret, struct error *e)
 {
-        static const char allowed[] = "DIR:PATH or DIR:PATH:ro, where DIR begins with / or ./ and PATH with /";
+        static const char allowed[] = "VOLUME:PATH or DIR:PATH, with :ro for read-only, where DIR begins with / or ./ and PATH with /";
         size_t dir = strcspn(text, ":"), len = strlen(text);
         const char *at = text + dir + 1, *mode = "read-write";
-        struct node *config, *storage, *source;
+        struct node *storage, *source;
 
         if (len > dir + 4 && (strcmp(text + len - 3, ":ro") == 0 || strcmp(text + len - 3, ":rw") == 0)) {
                 mode = text[len - 1] == 'o' ? "read-only" : mode;
                 len -= 3;
         }
-        if (dir >= len || (text[0] != '/' && strncmp(text, "./", 2) != 0) || *at != '/' || memchr(at, ':', len - dir - 1))
+        if (dir >= len || (text[0] != '/' && strncmp(text, "./", 2) != 0 && !is_volume(text, dir)) || *at != '/' || memchr(at, ':', len - dir - 1))
                 return wrong(row, text, allowed, e);
-        config = map_node(arena, "config", text_node(arena, "path", dir == 2 && text[0] == '.' ? "." : arena_copy(arena, text + (text[0] == '.' ? 2 : 0), dir - (text[0] == '.' ? 2 : 0))), NULL, NULL);
-        storage = map_node(arena, "inline", text_node(arena, "provider", "local-fs"), config, NULL);
+        storage = storage_node(arena, text, dir);
         source = map_node(arena, "source", storage, NULL, NULL);
-        *ret = !config ? NULL : map_node(arena, NULL, source, text_node(arena, "at", arena_copy(arena, at, len - dir - 1)), text_node(arena, "mode", mode));
+        *ret = !storage ? NULL : map_node(arena, NULL, source, text_node(arena, "at", arena_copy(arena, at, len - dir - 1)), text_node(arena, "mode", mode));
         return 0;
 }
 

@@ -8,6 +8,7 @@
  *     metadata/carrel/limits/pids=500            the same
  *     network/egress=pypi.org                    one more entry of the list
  *     mounts=DIR:AT[:ro]                         one more mount; DIR is absolute, or ./ and a path below the workspace
+ *     mounts=VOLUME:AT[:ro]                      one more mount, of a named volume
  *
  * What comes of it is judged like any manifest: by the fields' bounds, by policy and by the host's rules. Its nodes have line 0.
  */

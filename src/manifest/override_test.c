@@ -46,6 +46,8 @@ values_are_laid_over_what_was_written(void **state)
                 { "a: 1", MANIFEST_BLOCK, { "mounts=/srv/data:/data:ro", "mounts=./sub dir:/w" },
                   "{\"a\":1,\"mounts\":[{\"source\":{\"inline\":{\"provider\":\"local-fs\",\"config\":{\"path\":\"/srv/data\"}}},\"at\":\"/data\",\"mode\":\"read-only\"},"
                   "{\"source\":{\"inline\":{\"provider\":\"local-fs\",\"config\":{\"path\":\"sub dir\"}}},\"at\":\"/w\",\"mode\":\"read-write\"}]}" },
+                { "a: 1", MANIFEST_BLOCK, { "mounts=npm-cache:/home/agent/.npm:ro" },
+                  "{\"a\":1,\"mounts\":[{\"source\":{\"inline\":{\"provider\":\"carrel-volume\",\"config\":{\"name\":\"npm-cache\"}}},\"at\":\"/home/agent/.npm\",\"mode\":\"read-only\"}]}" },
                 { "sandbox: {inline: {a: 1}}\nother: 2", MANIFEST_PARENT, { "limits/memory_mb=64" }, "{\"a\":1,\"limits\":{\"memory_mb\":64}}" },
                 /* what is wrong stays wrong, and is told with its place */
                 { "limits: 5", MANIFEST_BLOCK, { "limits/memory_mb=64" }, "{\"limits\":5}" },
@@ -96,10 +98,11 @@ what_cannot_be_laid_over_is_refused(void **state)
                 { "a: 1", "limits/memory_mb=99999999999999999999", "limits/memory_mb", ERROR_INVALID_ARGUMENT, "not a number" },
                 { "a: 1", "limits/cpu_ms=5", "overrides", ERROR_INVALID_ARGUMENT, "not a field" },
                 { "a: 1", "provider", "overrides", ERROR_INVALID_ARGUMENT, "not a field" },
-                { "a: 1", "mounts=cache:/x", "mounts", ERROR_INVALID_ARGUMENT, "DIR begins with" }, { "a: 1", "mounts=/a", "mounts", ERROR_INVALID_ARGUMENT, "DIR:PATH" },
-                { "a: 1", "mounts=/a:", "mounts", ERROR_INVALID_ARGUMENT, "DIR:PATH" }, { "a: 1", "mounts=/a:b", "mounts", ERROR_INVALID_ARGUMENT, "DIR:PATH" },
-                { "a: 1", "mounts=/a:/b:c", "mounts", ERROR_INVALID_ARGUMENT, "DIR:PATH" }, { "a: 1", "mounts=:/b", "mounts", ERROR_INVALID_ARGUMENT, "DIR:PATH" },
-                { "a: 1", "mounts=:ro", "mounts", ERROR_INVALID_ARGUMENT, "DIR:PATH" },
+                { "a: 1", "mounts=.cache:/x", "mounts", ERROR_INVALID_ARGUMENT, "DIR begins with" }, { "a: 1", "mounts=a/b:/x", "mounts", ERROR_INVALID_ARGUMENT, "DIR begins with" },
+                { "a: 1", "mounts=..:/x", "mounts", ERROR_INVALID_ARGUMENT, "VOLUME:PATH" }, { "a: 1", "mounts=/a", "mounts", ERROR_INVALID_ARGUMENT, "or DIR:PATH" },
+                { "a: 1", "mounts=/a:", "mounts", ERROR_INVALID_ARGUMENT, "or DIR:PATH" }, { "a: 1", "mounts=/a:b", "mounts", ERROR_INVALID_ARGUMENT, "or DIR:PATH" },
+                { "a: 1", "mounts=/a:/b:c", "mounts", ERROR_INVALID_ARGUMENT, "or DIR:PATH" }, { "a: 1", "mounts=:/b", "mounts", ERROR_INVALID_ARGUMENT, "or DIR:PATH" },
+                { "a: 1", "mounts=:ro", "mounts", ERROR_INVALID_ARGUMENT, "or DIR:PATH" },
         };
 
         (void)state;

@@ -105,7 +105,21 @@ plan_survey(struct builder *b, int source)
 static bool
 is_protecting(const struct builder *b, const struct plan_mount *m)
 {
-        return !m->is_read_only && builder_has(b, LAYER_PROTECT);
+        return !m->is_read_only && !source_of(b, m)->volume && builder_has(b, LAYER_PROTECT);
+}
+
+/* Programs of the host act on nothing in a volume, so no name in it is protected. */
+static void
+plan_volume(struct builder *b, const struct plan_mount *m)
+{
+        const struct plan_source *source = source_of(b, m);
+        struct step *s = builder_add(b, STEP_VOLUME, source->volume_place, "what is written there stays for the owner's next sandbox; made if it is not there");
+
+        s->source = m->source;
+        s->text = source->volume;
+        s->text_len = strlen(s->text);
+        s->number = source->volumes_max;
+        s->number2 = strtoull(b->request->id, NULL, 16);
 }
 
 void
@@ -118,6 +132,8 @@ builder_sources(struct builder *b)
                 const struct plan_mount *m = &b->request->mounts[i];
                 const struct plan_source *source = source_of(b, m);
 
+                if (source->volume)
+                        plan_volume(b, m);
                 if (is_protecting(b, m) && source->protect_count > 0)
                         plan_guard(b, m->source);
                 if (is_protecting(b, m))
@@ -167,7 +183,7 @@ plan_from(struct builder *b, struct step *s, const struct plan_mount *m)
         s->text_len = strlen(s->text);
         s->number = source->device;
         s->number2 = source->inode;
-        s->flags |= STEP_RECURSIVE | (source->is_directory ? STEP_DIRECTORY : 0u);
+        s->flags |= STEP_RECURSIVE | (source->is_directory ? STEP_DIRECTORY : 0u) | (source->volume ? STEP_HELD : 0u);
 }
 
 static void

@@ -32,6 +32,10 @@ struct plan_source {
         const char *const *submounts;  size_t submount_count;    /* relative paths of mounts beneath it */
         const char *const *sockets;    size_t socket_count;      /* relative paths of host sockets beneath it */
         const struct plan_protect *protect;  size_t protect_count;
+        const char *volume;            /* its name; host_path is volume_place/NAME/data, and device and inode are not known before it is opened; NULL: it is none */
+        bool is_unmade;                /* a volume that is not there yet */
+        const char *volume_place;      /* absolute: where its owner's volumes are */
+        uint64_t volumes_max;          /* how many there may be; UINT64_MAX: any number */
         const char *leads;  size_t leads_len;  /* repositories that are known: a letter, a path and a NUL each (maker/survey.h) */
 };
 

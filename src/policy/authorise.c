@@ -383,14 +383,24 @@ path_climbs(const char *path)
         return false;
 }
 
+/* Whether the host has room for one more is seen when it is made. */
+static void
+ask_volume(struct asking *a, const char *name, const char *path, struct spec_place place)
+{
+        if (a->rules->limits.volumes == 0)
+                refuse(a, ERROR_MOUNT_DENIED, path, "volumes_max", place, "this host permits no volumes (volumes_max: 0), and this names %.64s", name);
+}
+
 static void
 ask_inline_storage(struct asking *a, const struct spec_mount *mount, const char *path)
 {
         const char *from = host_mount_path(a->rules, mount);
 
-        if (strcmp(mount->storage_provider, "local-fs") != 0 && strcmp(mount->storage_provider, "dev-local") != 0) {
+        if (mount->volume) {
+                ask_volume(a, mount->volume, path, mount->place);
+        } else if (strcmp(mount->storage_provider, "local-fs") != 0 && strcmp(mount->storage_provider, "dev-local") != 0) {
                 refuse(a, ERROR_MOUNT_UNRESOLVABLE, path, "provider_no_mounts", mount->place,
-                       "storage of the kind \"%.64s\" cannot be mounted here; local-fs and dev-local can",
+                       "storage of the kind \"%.64s\" cannot be mounted here; local-fs, dev-local and " SPEC_VOLUME " can",
                        mount->storage_provider);
         } else if (!from || *from == '\0') {
                 refuse(a, ERROR_MOUNT_UNRESOLVABLE, path, "not_found", mount->place,
@@ -438,6 +448,10 @@ ask_mounts(struct asking *a)
 {
         for (size_t i = 0; i < a->spec->mount_count; i++)
                 ask_mount(a, i);
+        if (a->spec->carrel.home && !a->can->can_mount)
+                refuse(a, ERROR_MOUNT_UNRESOLVABLE, "metadata/carrel/home", "provider_no_mounts", a->spec->carrel.home_place, "the provider \"%.64s\" has no mounts", a->spec->provider);
+        else if (a->spec->carrel.home)
+                ask_volume(a, a->spec->carrel.home, "metadata/carrel/home", a->spec->carrel.home_place);
 }
 
 static void

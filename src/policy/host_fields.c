@@ -38,6 +38,7 @@ static const struct field_set workspace_set = { FIELD_SET(workspace_rows), .code
 #define SHAPE_WORD         .kind = FIELD_TEXT, .min = 1
 #define SHAPE_SANDBOXES    .kind = FIELD_UINT, .min = 1, .max = HOST_SANDBOXES_MAX, .fallback = SPEC_UNSET
 #define SHAPE_COUNT        .kind = FIELD_UINT, .min = 1, .max = HOST_EXECS_MAX, .fallback = SPEC_UNSET
+#define SHAPE_VOLUMES      .kind = FIELD_UINT, .max = HOST_VOLUMES_MAX, .fallback = SPEC_UNSET
 #define SHAPE_WORDS        .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &word_item
 #define SHAPE_DIRECTORIES  .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &directory_item
 #define SHAPE_DESTINATIONS .kind = FIELD_LIST, .max = ENTRIES_MAX, .item = &destination_item

@@ -12,7 +12,7 @@
 #include "spec/section.h"
 
 /* Of a caller who is not the daemon's own user. */
-enum { OTHERS_MEMORY_MB = 4096, OTHERS_PIDS = 1024, OTHERS_FILES = 16384, OTHERS_DISK_MB = 2048, OTHERS_SANDBOXES = 64, OTHERS_EXECS = 1024 };
+enum { OTHERS_MEMORY_MB = 4096, OTHERS_PIDS = 1024, OTHERS_FILES = 16384, OTHERS_DISK_MB = 2048, OTHERS_SANDBOXES = 64, OTHERS_EXECS = 1024, OTHERS_VOLUMES = 16 };
 
 struct host_limits
 host_limits_none(void)
@@ -21,7 +21,7 @@ host_limits_none(void)
 
         return (struct host_limits){ .each = { .timeout_ms = no, .memory_mb = no, .cpu_ms = no, .cpu_millicores = no, .pids = no, .open_files = no,
                                                .io_read_bps = no, .io_write_bps = no, .disk_mb = no, .output_bytes = no },
-                                     .sandboxes = no, .execs = no };
+                                     .sandboxes = no, .execs = no, .volumes = no };
 }
 
 static void
@@ -40,6 +40,7 @@ host_limits_of_others(struct host_limits *l)
         fill(&l->each.disk_mb, OTHERS_DISK_MB);
         fill(&l->sandboxes, OTHERS_SANDBOXES);
         fill(&l->execs, OTHERS_EXECS);
+        fill(&l->volumes, OTHERS_VOLUMES);
 }
 
 const struct field *

@@ -4,6 +4,7 @@
  *     limits_max: {memory_mb: 2048, pids: 1024}   the most that one sandbox may ask for, in the words of limits and metadata.carrel.limits
  *     sandboxes_max: 64                           sandboxes of one owner
  *     execs_max: 1024                             commands of one owner that run at once, in all sandboxes of that owner
+ *     volumes_max: 16                             volumes of one owner; 0: no manifest may name one
  *
  * What is written holds for every owner. A number that is not written is no bound for the daemon's own user and for `carrel run`, and for anybody
  * else that of host_limits_of_others(): who serves strangers has bounds without having written one.
@@ -21,10 +22,10 @@ struct field;
 
 struct host_limits {
         struct spec_limits each;                /* of one sandbox; SPEC_UNSET: no bound */
-        uint64_t sandboxes, execs;              /* of one owner; SPEC_UNSET: no bound */
+        uint64_t sandboxes, execs, volumes;     /* of one owner; SPEC_UNSET: no bound */
 };
 
-enum { HOST_SANDBOXES_MAX = 4096, HOST_EXECS_MAX = 1 << 20 };   /* the greatest that may be written */
+enum { HOST_SANDBOXES_MAX = 4096, HOST_EXECS_MAX = 1 << 20, HOST_VOLUMES_MAX = 4096 };   /* the greatest that may be written */
 
 /* No bound at all. */
 struct host_limits host_limits_none(void);

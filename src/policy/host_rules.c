@@ -306,10 +306,10 @@ read_limits_max(struct reading *r, const struct node *n)
 }
 
 static int
-read_count(struct reading *r, const struct node *n, int64_t most, uint64_t *ret)
+read_count(struct reading *r, const struct node *n, int64_t least, int64_t most, uint64_t *ret)
 {
-        if (n->kind != NODE_INT || n->integer < 1 || n->integer > most)
-                return wrong(r, n, n->key, "range", arena_format(r->arena, "this is a whole number from 1 to %lld", (long long)most));
+        if (n->kind != NODE_INT || n->integer < least || n->integer > most)
+                return wrong(r, n, n->key, "range", arena_format(r->arena, "this is a whole number from %lld to %lld", (long long)least, (long long)most));
         *ret = (uint64_t)n->integer;
         return 0;
 }
@@ -317,13 +317,19 @@ read_count(struct reading *r, const struct node *n, int64_t most, uint64_t *ret)
 static int
 read_sandboxes_max(struct reading *r, const struct node *n)
 {
-        return read_count(r, n, HOST_SANDBOXES_MAX, &r->rules->limits.sandboxes);
+        return read_count(r, n, 1, HOST_SANDBOXES_MAX, &r->rules->limits.sandboxes);
 }
 
 static int
 read_execs_max(struct reading *r, const struct node *n)
 {
-        return read_count(r, n, HOST_EXECS_MAX, &r->rules->limits.execs);
+        return read_count(r, n, 1, HOST_EXECS_MAX, &r->rules->limits.execs);
+}
+
+static int
+read_volumes_max(struct reading *r, const struct node *n)
+{
+        return read_count(r, n, 0, HOST_VOLUMES_MAX, &r->rules->limits.volumes);
 }
 
 static int

@@ -43,7 +43,7 @@ reads_every_field(void **state)
         static const char text[] =
                 "trust: trusted\nprincipal: 'user://ann'\nproviders: {local: {isolated: true}, acme-vm: {pause: false}}\n"
                 "egress_allowed: [api.example.com, '*.example.org']\nprivate_names: [db.internal]\nresolvers: ['127.0.0.1:5300', '[::1]:53']\ndenied_networks: [203.0.113.0/24]\nprivate_networks: [10.0.0.0/8, 'fd00::/8']\negress_caps: {connections: 100, bytes_in: 9}\n"
-                "limits_max: {memory_mb: 2048, pids: 100}\nsandboxes_max: 5\nexecs_max: 70\npassthrough_allow: [NPM_TOKEN]\n"
+                "limits_max: {memory_mb: 2048, pids: 100}\nsandboxes_max: 5\nexecs_max: 70\nvolumes_max: 0\npassthrough_allow: [NPM_TOKEN]\n"
                 "workspace: {storage_read_only: true}\nsecrets_file: /etc/carrel/dev\nmount_roots: [/srv/data]\ntool_roots: [/opt, /usr/local/]\n"
                 "secrets: {./SECRETS.md: {slugs: [a-b], bindings: {GH: gh-app}, deny_bind: [x-y], reveal: false}}\n"
                 "mountables: {'@a/libs': {read_only: true, path: /srv/libs}, '@a/both': ambiguous}\n"
@@ -72,6 +72,7 @@ reads_every_field(void **state)
         assert_true(r->limits.each.disk_mb == SPEC_UNSET);
         assert_int_equal(r->limits.sandboxes, 5);
         assert_int_equal(r->limits.execs, 70);
+        assert_int_equal(r->limits.volumes, 0);
         assert_string_equal(r->secrets_file, "/etc/carrel/dev");
         inventory = host_rules_inventory(r, "./SECRETS.md");
         assert_false(inventory->may_reveal);
@@ -115,6 +116,8 @@ refuses_what_it_does_not_know(void **state)
                 { "sandboxes_max: 0", ERROR_SCHEMA_INVALID, "range" },
                 { "sandboxes_max: 4097", ERROR_SCHEMA_INVALID, "range" },
                 { "execs_max: none", ERROR_SCHEMA_INVALID, "range" },
+                { "volumes_max: -1", ERROR_SCHEMA_INVALID, "range" },
+                { "volumes_max: 4097", ERROR_SCHEMA_INVALID, "range" },
                 { "principal: '*'", ERROR_SCHEMA_INVALID, "type" },
                 { "providers: [local]", ERROR_SCHEMA_INVALID, "type" },
                 { "providers: {Local: {}}", ERROR_PROVIDER_CONFLICT, "enumerated" },

@@ -28,6 +28,7 @@ struct prepare_host {
         struct runtimes runtimes;
         struct spec_names reads;                /* absolute paths of what was read for the rules: read-only in every box */
         const char *home, *xdg;                 /* HOME and XDG_CONFIG_HOME of who runs this, for sandboxes of that user; borrowed, or NULL */
+        const char *volumes;                    /* absolute: the state directory with the volumes of every owner; borrowed; NULL: nothing says where */
         const char *state;                      /* real path of a daemon's state directory, which no mount may show; NULL: none */
 };
 

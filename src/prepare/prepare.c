@@ -18,6 +18,7 @@
 #include "prepare/reach.h"
 #include "prepare/verdict.h"
 #include "sandbox/gitconfig.h"
+#include "volume/volume.h"
 
 enum { ARENA_MAX = 64 << 20, PATH_ROOM = 4096 };
 
@@ -297,17 +298,39 @@ check_tools(const struct prepare_host *host, const struct prepare_request *reque
         return 0;
 }
 
+/* A box that is made for nobody yet would bring one owner's volume to another. */
+static int
+find_volumes(const struct prepare_host *host, const struct prepare_request *request, const struct prepared *p, struct sources_volumes *ret, struct error *e)
+{
+        const struct spec *spec = p->spec;
+        bool wants_one = spec->carrel.home != NULL;
+        char place[VOLUME_PATH_MAX];
+
+        *ret = (struct sources_volumes){ NULL, prepare_limits(host, request->caller_uid).volumes };
+        for (size_t i = 0; i < spec->mount_count; i++)
+                wants_one |= spec->mounts[i].volume != NULL;
+        if (!wants_one || (request->owner && !host->volumes))
+                return 0;
+        if (!request->owner)
+                return fail_at(e, ERROR_MOUNT_DENIED, "mounts", "no_owner", "a box that stands ready has no owner yet, so it has no volumes");
+        if (volume_directory(host->volumes, request->owner, place, e) < 0)
+                return -1;
+        ret->place = arena_text(p->plans, place);
+        return ret->place ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for a path");
+}
+
 /* Why a tool cannot be opened: a stranger would learn from it what lies in directories that are closed to him. */
 static int
 open_sources(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p, struct error *e)
 {
         static const char tools[] = "metadata/carrel/tools/";
+        struct sources_volumes volumes;
         struct spec_names reads;
         size_t index;
 
-        if (join_reads(host, request, p, &reads, e) < 0)
+        if (join_reads(host, request, p, &reads, e) < 0 || find_volumes(host, request, p, &volumes, e) < 0)
                 return -1;
-        if (sources_open(p->plans, p->spec, p->rules, p->workspace, &reads, host->facts.is_privileged, p->sources, e) == 0)
+        if (sources_open(p->plans, p->spec, p->rules, p->workspace, &reads, &volumes, host->facts.is_privileged, p->sources, e) == 0)
                 return check_tools(host, request, p, e);
         if (!is_stranger(host, request) || strncmp(e->path, tools, strlen(tools)) != 0 || (e->code != ERROR_MOUNT_UNRESOLVABLE && e->code != ERROR_MOUNT_DENIED))
                 return -1;
@@ -327,6 +350,8 @@ check_sources(const struct prepare_host *host, const struct prepare_request *req
         for (size_t i = 0; i < p->sources->count; i++) {
                 const struct plan_source *source = &p->sources->items[i];
 
+                if (source->volume)
+                        continue;
                 if (check_state(host, source, e) < 0)
                         return -1;
                 if (((int)i == p->sources->common || host_path_is_below(&within, source->host_path)) && !is_permitted(host, request, source->host_path, source->owner_uid))

@@ -33,6 +33,7 @@ struct prepare_request {
         const char *keeping;           /* absolute directory, for what is moved out of the workspace; NULL: below the runtime directory */
         const char *runtime;           /* a template's name, or NULL */
         const char *actor;             /* who wants secrets bound: a user's name; NULL: the principal, whose host this is */
+        const char *owner;             /* whose volumes it may have: "uid:1000"; NULL: nobody's, and it has none */
         uint32_t caller_uid;           /* whose workspace it has to be, unless the host's mount_roots permit it; PREPARE_UID_ANY: not asked */
         int64_t now_s;                 /* seconds since 1970 */
         uint64_t timeout_ms;           /* how long the one command of a sandbox may take at most; 0: no limit, or its limits are somebody else's */
@@ -83,7 +84,7 @@ int prepare_take(const struct prepare_host *host, const struct prepare_request *
 /*
  * Opens what the spec's mounts and the template name, chooses whom the payload is outside, plans. May be called again after
  * prepared_release(); warnings are then said once more. Errors: ERROR_WORKSPACE_NOT_FOUND, ERROR_MOUNT_DENIED (also for a workspace that is
- * neither the caller's nor below a mount root, and for a source that holds or is part of the daemon's state), ERROR_PROVIDER_UNKNOWN, ERROR_QUOTA_EXCEEDED, those of sources_open() and plan_build().
+ * neither the caller's nor below a mount root, for a source that holds or is part of the daemon's state, and for a volume of nobody's), ERROR_PROVIDER_UNKNOWN, ERROR_QUOTA_EXCEEDED, those of sources_open() and plan_build().
  */
 int prepare_plan(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p, struct error *e);
 

@@ -33,6 +33,7 @@ struct opening {
         const struct host_rules *rules;
         const char *workspace;
         const struct spec_names *reads;
+        const struct sources_volumes *volumes;
         bool as_owner;
         struct sources *s;
         size_t config_count;           /* names that are judged by what they say */
@@ -591,18 +592,107 @@ add_mount(struct opening *o, const char *named, const char *at, bool is_read_onl
         return protect_source(o, source, fd, PLAIN, e);
 }
 
+/* -- volumes -------------------------------------------------------------------------------------------------- */
+
+/* The volume where there is one, else the nearest directory above: it is asked how much room is left, and nothing else. */
+static int
+open_nearest(const struct opening *o, const char *path, int *ret_fd, bool *ret_is_above, struct error *e)
+{
+        char *at = arena_text(o->arena, path);
+        int fd;
+
+        if (!at)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a path");
+        while ((fd = open(*at != '\0' ? at : "/", O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0 && *at != '\0')
+                *strrchr(at, '/') = '\0';
+        *ret_fd = fd;
+        *ret_is_above = strcmp(at, path) != 0;
+        return fd < 0 ? fail_sys(e, ERROR_STATE_UNUSABLE, errno, "opening the directory of the volumes, %.300s", path) : 0;
+}
+
+static int
+add_volume(struct opening *o, const char *name, const char *at, bool is_read_only, struct error *e)
+{
+        struct sources *s = o->s;
+        struct plan_source *source = NULL;
+        int fd = -1, index = (int)s->count;
+        const char *path;
+        bool is_unmade = false;
+
+        if (!o->volumes->place) {
+                (void)fail_at(e, ERROR_STATE_UNUSABLE, "", "volumes", "nothing says where the volume %.64s is: neither CARREL_STATE, XDG_STATE_HOME nor HOME", name);
+                return -1;
+        }
+        path = arena_format(o->arena, "%s/%s/data", o->volumes->place, name);
+        if (!path)
+                return fail(e, ERROR_NO_MEMORY, "no memory for a path");
+        if (open_nearest(o, path, &fd, &is_unmade, e) < 0 || add_source(o, fd, &source, e) < 0 || !source)
+                return -1;
+        /* What it is called is kept as it was written; where it is, links and all, is what check_volumes() looks at. */
+        s->volumes[index] = source->host_path;
+        *source = (struct plan_source){ .host_path = path, .owner_uid = geteuid(), .owner_gid = getegid(), .is_directory = true, .device = source->device,
+                                        .volume = name, .is_unmade = is_unmade, .volume_place = o->volumes->place, .volumes_max = o->volumes->most };
+        s->mounts[index] = (struct plan_mount){ .source = index, .at = at, .is_read_only = is_read_only };
+        if (is_read_only)
+                return 0;
+        s->writable[s->writable_count++] = fd;
+        return add_disk(o, source, e);
+}
+
+/* Below a mount, a volume would be within reach of whatever sees the mount, and programs of the host act there. */
+static int
+check_volumes(const struct sources *s, struct error *e)
+{
+        for (size_t v = 0; v < s->count; v++)
+                for (size_t i = 0; i < s->count && s->items[v].volume; i++) {
+                        if (s->items[i].volume || !is_below(s->volumes[v], s->items[i].host_path))
+                                continue;
+                        (void)fail_at(e, ERROR_MOUNT_DENIED, "mounts", "holds_volume", "the volume %.64s would lie below the mount of %.200s, which shows it as well", s->items[v].volume,
+                                      s->items[i].host_path);
+                        error_hint(e, "Mount a part of that directory, or keep volumes elsewhere: CARREL_STATE=DIR.");
+                        return -1;
+                }
+        return 0;
+}
+
+/* A mount at the home as well would be one of the two, and which, nobody wrote. */
+static int
+open_home(struct opening *o, struct error *e)
+{
+        const char *home = o->spec->carrel.home;
+        int result = 0;
+
+        for (size_t i = 0; home && result == 0 && i < o->spec->mount_count; i++)
+                if (strcmp(o->spec->mounts[i].at, PLAN_HOME) == 0)
+                        result = fail_at(e, ERROR_MOUNT_INVALID, "", "duplicate", "another mount is at " PLAN_HOME ", and the home is the volume %.64s", home);
+        if (home && result == 0)
+                result = add_volume(o, home, PLAN_HOME, false, e);
+        if (result == 0)
+                return 0;
+        (void)snprintf(e->path, sizeof e->path, "metadata/carrel/home");
+        e->line = o->spec->carrel.home_place.line;
+        e->column = o->spec->carrel.home_place.column;
+        return -1;
+}
+
+static int
+open_mount(struct opening *o, const struct spec_mount *m, struct error *e)
+{
+        const char *named = m->volume ? m->volume : host_mount_path(o->rules, m);
+
+        if (!named)
+                return fail_at(e, ERROR_MOUNT_UNRESOLVABLE, "", "not_found", "the host knows no directory behind this mount");
+        return m->volume ? add_volume(o, named, m->at, m->is_read_only, e) : add_mount(o, named, m->at, m->is_read_only, false, e);
+}
+
 static int
 open_mounts(struct opening *o, struct error *e)
 {
         for (size_t i = 0; i < o->spec->mount_count; i++) {
                 const struct spec_mount *m = &o->spec->mounts[i];
-                const char *named = host_mount_path(o->rules, m);
 
-                if (!named) {
-                        (void)fail_at(e, ERROR_MOUNT_UNRESOLVABLE, "", "not_found", "the host knows no directory behind this mount");
-                } else if (add_mount(o, named, m->at, m->is_read_only, false, e) == 0) {
+                if (open_mount(o, m, e) == 0)
                         continue;
-                }
                 (void)snprintf(e->path, sizeof e->path, "mounts/%zu/source", i);
                 e->line = m->place.line;
                 e->column = m->place.column;
@@ -627,15 +717,15 @@ open_tools(struct opening *o, struct error *e)
 
 int
 sources_open(struct arena *arena, const struct spec *spec, const struct host_rules *rules, const char *workspace,
-             const struct spec_names *reads, bool as_owner, struct sources *ret, struct error *e)
+             const struct spec_names *reads, const struct sources_volumes *volumes, bool as_owner, struct sources *ret, struct error *e)
 {
-        struct opening o = { .arena = arena, .spec = spec, .rules = rules, .workspace = workspace, .reads = reads, .as_owner = as_owner,
+        struct opening o = { .arena = arena, .spec = spec, .rules = rules, .workspace = workspace, .reads = reads, .volumes = volumes, .as_owner = as_owner,
                              .s = ret };
 
         ret->count = ret->writable_count = ret->disk_count = 0;
         ret->has_guards = false;
         ret->common = -1;
-        return open_mounts(&o, e) < 0 || open_tools(&o, e) < 0 ? -1 : 0;
+        return open_mounts(&o, e) < 0 || open_home(&o, e) < 0 || open_tools(&o, e) < 0 ? -1 : check_volumes(ret, e);
 }
 
 void

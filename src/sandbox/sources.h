@@ -17,10 +17,16 @@
 
 enum { SOURCES_MAX = 128 };
 
+struct sources_volumes {
+        const char *place;             /* absolute: where the owner's volumes are; NULL: nothing says where */
+        uint64_t most;                 /* how many there may be; UINT64_MAX: any number */
+};
+
 struct sources {
         struct plan_source items[SOURCES_MAX];
         struct plan_mount mounts[SOURCES_MAX];
         int fds[SOURCES_MAX];          /* O_PATH; owned here */
+        const char *volumes[SOURCES_MAX];      /* of a volume: the real path of it, or of the nearest directory above */
         int writable[SOURCES_MAX];     /* the fds of read-write mounts; borrowed from `fds` */
         size_t count, writable_count;
         const char *disks[SOURCES_MAX];  size_t disk_count;   /* "major:minor" of whole disks behind read-write mounts */
@@ -31,12 +37,12 @@ struct sources {
 /*
  * Opens what the spec's mounts and tools name. `workspace` is the workspace's absolute directory (NULL: none),
  * `reads` the absolute paths of what was read to judge. `as_owner` says that the payload will act as each source's
- * owner (privileged), not as the caller. `ret` is ended with sources_fini(), also
+ * owner (privileged), not as the caller. A volume is opened by who makes the sandbox, which also makes it; here it is seen on which disk it is or will be. `ret` is ended with sources_fini(), also
  * after a failure. Errors: ERROR_MOUNT_UNRESOLVABLE, ERROR_MOUNT_DENIED (a link led outside what is permitted, a
- * protected name is a link), ERROR_NO_MEMORY.
+ * protected name is a link, a volume would lie in another mount), ERROR_STATE_UNUSABLE, ERROR_NO_MEMORY.
  */
 int sources_open(struct arena *arena, const struct spec *spec, const struct host_rules *rules, const char *workspace,
-                 const struct spec_names *reads, bool as_owner, struct sources *ret, struct error *e);
+                 const struct spec_names *reads, const struct sources_volumes *volumes, bool as_owner, struct sources *ret, struct error *e);
 
 void sources_fini(struct sources *s);
 

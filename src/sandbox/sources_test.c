@@ -139,7 +139,7 @@ open_all(void)
         const struct spec_names reads = { &b->manifest, b->manifest ? 1 : 0 };
 
         sources_fini(&b->sources);
-        return sources_open(&b->arena, &b->spec, b->rules, b->ws, &reads, false, &b->sources, &b->e);
+        return sources_open(&b->arena, &b->spec, b->rules, b->ws, &reads, &(struct sources_volumes){ NULL, UINT64_MAX }, false, &b->sources, &b->e);
 }
 
 static void
@@ -248,7 +248,7 @@ what_is_not_there_is_told_with_its_place(void **state)
         b->mounts[1] = (struct spec_mount){ .kind = SPEC_SOURCE_REF, .ref = "@nobody/knows", .at = "/x" };
         refuses(ERROR_MOUNT_UNRESOLVABLE, "not_found", "mounts/1/source");
         only_mount(".", true);
-        assert_int_equal(sources_open(&b->arena, &b->spec, b->rules, NULL, &(struct spec_names){ NULL, 0 }, false, &b->sources, &b->e), -1);
+        assert_int_equal(sources_open(&b->arena, &b->spec, b->rules, NULL, &(struct spec_names){ NULL, 0 }, &(struct sources_volumes){ NULL, UINT64_MAX }, false, &b->sources, &b->e), -1);
         assert_int_equal(b->e.code, ERROR_MOUNT_UNRESOLVABLE);
         assert_string_equal(b->e.reason, "no_parent_workspace");
 }

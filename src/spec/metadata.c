@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/name.h"
 #include "spec/path.h"
 #include "spec/section.h"
 
@@ -119,6 +120,16 @@ unix_read(struct judge *j, const struct node *value, const struct trail *at, voi
         ((struct spec *)base)->carrel.unix_sockets = node_is_text(value, "off") ? SPEC_UNIX_OFF : SPEC_UNIX_ON;
 }
 
+static void
+home_read(struct judge *j, const struct node *value, const struct trail *at, void *base)
+{
+        struct spec *spec = base;
+
+        (void)j, (void)at;
+        spec->carrel.home = value->text;
+        spec->carrel.home_place = (struct spec_place){ value->line, value->column };
+}
+
 static const struct field protect_forms_rows[] = {
         { .kind = FIELD_LIST, .max = PATHS_MAX, .item = &path_row, .help = "paths" },
         { .kind = FIELD_CHOICE, .choices = strict_choices, .help = "strict" },
@@ -132,6 +143,8 @@ static const struct field carrel_rows[] = {
           .help = "The way to the hosts in network.egress: its caps, and whether it is routed. Where it stands, hosts can be listed later." },
         { .name = "unix", .kind = FIELD_CHOICE, .choices = switch_choices, .offset = FIELD_NOWHERE, .read = unix_read,
           .help = "off closes Unix sockets inside; default on." },
+        { .name = "home", .kind = FIELD_TEXT, .min = 1, .pattern = "^[a-z0-9][a-z0-9_.-]{0,63}$", .matches = name_is_valid, .offset = FIELD_NOWHERE, .read = home_read,
+          .help = "A volume to use as the home, so that caches of npm, pip and cargo are kept. Created on first use. Default: a private home, removed with the sandbox." },
         { .name = "tools", .kind = FIELD_LIST, .max = TOOLS_MAX, .item = &tool_row, .read = tools_read,
           .help = "Host directories to bind read-only at the same path inside." },
         { .name = "protect", .kind = FIELD_ONE_OF, .members = &protect_forms, .read = protect_read,

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/name.h"
 #include "spec/path.h"
 #include "spec/section.h"
 
@@ -25,9 +26,9 @@ struct storage {
 
 static const struct field storage_rows[] = {
         { .name = "provider", .kind = FIELD_TEXT, .flags = FIELD_REQUIRED, .min = 1,
-          .offset = offsetof(struct storage, provider), .help = "AIP-35 storage provider, for instance local-fs." },
+          .offset = offsetof(struct storage, provider), .help = "AIP-35 storage provider: local-fs, or carrel-volume for a named volume." },
         { .name = "config", .kind = FIELD_MAP, .flags = FIELD_REQUIRED, .offset = offsetof(struct storage, config),
-          .help = "Settings of that provider." },
+          .help = "Settings of that provider: {path: DIR}, or {name: VOLUME}." },
         { .name = "read_only", .camel = "readOnly", .kind = FIELD_BOOL, .flags = FIELD_UNLISTED,
           .offset = offsetof(struct storage, is_read_only), .help = "The storage refuses writes." },
 };
@@ -92,6 +93,20 @@ at_read(struct judge *j, const struct node *map, const char *text, const struct 
                                     at_faults[i].sentence);
 }
 
+/* A name, never a path: where volumes are is the host's. */
+static void
+volume_read(struct judge *j, const struct node *inner, const struct trail *at, struct spec_mount *mount)
+{
+        const struct node *config = mount->storage_config, *name = config ? node_find(config, "name") : NULL;
+        struct trail in_config = { at, "config", 0 }, here = { &in_config, "name", 0 };
+
+        if (config && config->kind == NODE_MAP && config->len == 1 && name && name->kind == NODE_STRING && name_is_valid(name->text))
+                mount->volume = name->text;
+        else
+                judge_error(j, name ? name : inner, &here, ERROR_MOUNT_INVALID, "volume_name", NAME_HINT " Write config: {name: npm-cache}",
+                            "the config of " SPEC_VOLUME " storage is one name: " NAME_SHAPE);
+}
+
 /* The inline block was checked with its set; here it is kept. */
 static void
 inline_read(struct judge *j, const struct node *inner, const struct trail *at, struct spec_mount *mount)
@@ -104,6 +119,8 @@ inline_read(struct judge *j, const struct node *inner, const struct trail *at, s
         mount->storage_provider = storage.provider;
         mount->storage_config = storage.config;
         mount->storage_read_only = storage.is_read_only;
+        if (storage.provider && strcmp(storage.provider, SPEC_VOLUME) == 0)
+                volume_read(j, inner, &here, mount);
 }
 
 static void

@@ -23,6 +23,8 @@
 enum { SPEC_DISK_MB = 2048 };         /* of private places, where nobody wrote a number */
 enum { SPEC_PIDS = 16384 };           /* the most where nobody wrote a number; plan/limits.c lowers it by memory */
 
+#define SPEC_VOLUME "carrel-volume"    /* storage: a directory of the owner's that outlives the sandbox */
+
 struct spec_place { unsigned line, column; };
 
 struct spec_limits {                  /* AIP-36 limits and metadata.carrel.limits; SPEC_UNSET if not given */
@@ -74,6 +76,7 @@ struct spec_mount {
         const char *ref;              /* SPEC_SOURCE_REF, _FILE: as written */
         const char *storage_provider; /* SPEC_SOURCE_INLINE: AIP-35 provider id */
         const struct node *storage_config;
+        const char *volume;           /* SPEC_SOURCE_INLINE of the provider SPEC_VOLUME: its name; NULL: it is none */
         bool storage_read_only;       /* inline storage says read_only: true */
         const char *at;               /* absolute, normalised */
         bool is_read_only;            /* effective mode */
@@ -95,6 +98,8 @@ enum spec_unix { SPEC_UNIX_ON, SPEC_UNIX_OFF };
 struct spec_names { const char *const *items; size_t count; };
 
 struct spec_carrel {                  /* metadata.carrel: ours, typed and closed */
+        const char *home;             /* the volume that is the home; NULL: a private one */
+        struct spec_place home_place;
         enum spec_unix unix_sockets;  /* `unix: off` closes AF_UNIX inside */
         struct spec_names tools;      /* absolute host directories, bound read-only at the same path */
         bool is_strict;               /* `protect: strict`: content is held as well, and a guarded name that is made ends the sandbox */

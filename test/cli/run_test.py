@@ -164,7 +164,7 @@ def overrides():
         check("--allow and --memory are in the plan", any("wall" in s["step"] for s in plan["steps"]) and (os.geteuid() != 0 or any(s.get("text") == "67108864" for s in plan["steps"])), plan)
         for words, code, said in ((["--memory", "1g"], 126, b"--memory: 1024 is above the 300 that the manifest permits"), (["--allow", "https://x.y"], 126, b"--allow: "),
                                   (["-v", "/srv:/srv"], 126, b"-v: \"/srv\" is below none of the host's mount_roots"), (["-v", "./..:/x"], 126, b"-v: "),
-                                  (["-v", "cache:/x"], 125, b"-v: "), (["-v", "./sub:/proc"], 126, b"-v: "), (["--disk", "0"], 125, b"--disk: "),
+                                  (["-v", ".cache:/x"], 125, b"-v: "), (["-v", "./sub:/proc"], 126, b"-v: "), (["--disk", "0"], 125, b"--disk: "),
                                   (["--memory", "12q"], 125, b"--memory 2g")):
             done = ws.run(["true"], *words)
             check("%s is refused, and named" % " ".join(words), done.returncode == code and said in done.stderr and b"SANDBOX.md:" not in done.stderr, done)

@@ -111,7 +111,7 @@ def scopes(d, port):
         for method, what in methods.items():
             if path in ("/v1/openapi.json", "/healthz"):
                 continue
-            target = path.replace("{id}", box).replace("{exec}", "1").replace("{port}", "80").replace("{task}", "t") + ("?path=/tmp/x" if "/files" in path else "")
+            target = path.replace("{id}", box).replace("{exec}", "1").replace("{port}", "80").replace("{task}", "t").replace("{name}", "v") + ("?path=/tmp/x" if "/files" in path else "")
             body = {"duration_ms": 1, "event": "turn-end", "task": "t", "timeout_ms": 1, "signal": 9, "path": "/tmp/x", "target": "/tmp/y", "command": "id", "rows": 1, "columns": 1}
             takes = what.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {}).get("properties", {})
             got = ask(port, method.upper(), target, {k: v for k, v in body.items() if k in takes} if method in ("post", "put") else None, reader)

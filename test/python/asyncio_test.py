@@ -50,6 +50,7 @@ async def whole(c):
         except errors.CapabilityUnavailableError:
             assert not ROOT                                # it takes a control group that freezes
         equal((await c.get("async")).id, s.id)
+        equal(((await c.volumes.create("v")).name, len(await c.volumes.list()), await c.volumes.remove("v")), ("v", 1, True))
         token = await c.tokens.create(scope="read")
         equal(await c.tokens.revoke(token.id), True)
         try:

@@ -284,6 +284,21 @@ def tcp(d, c):
     raised(errors.AuthenticationError, Carrel(url, token=other.token).list)
 
 
+def volumes(d, c):
+    """volumes: created once, listed, kept from one sandbox to the next, not removed while in use"""
+    equal((c.volumes.create("cache").name, c.volumes.create("cache").name, [v.name for v in c.volumes.list()]), ("cache", "cache", ["cache"]))
+    home = {"provider": "local", "config": {}, "metadata": {"carrel": {"home": "cache"}}}
+    with c.create(manifest=home) as s:
+        s.run("echo kept > ~/x", check=True)
+        equal([v.used_by for v in c.volumes.list()], [s.id])
+        assert s.id in raised(errors.VolumeInUseError, c.volumes.remove, "cache").message
+    with c.create(manifest=home) as s:
+        equal(s.run("cat ~/x").stdout, b"kept\n")
+    raised(errors.InvalidArgumentError, c.volumes.create, "../x")
+    until("the volume is free", lambda: c.volumes.list()[0].used_by is None)
+    equal((c.volumes.remove("cache"), c.volumes.remove("cache"), c.volumes.list()), (True, False, []))
+
+
 def places(d, c):
     """the daemon is found by its address, its state directory and the environment; never beyond this machine"""
     equal(Carrel("unix:" + d.http).info().version, Carrel("unix://" + d.http).info().version)
@@ -331,7 +346,7 @@ def main():
     need_programs()
     with Daemon("--listen", "127.0.0.1:0") as d:
         c = Carrel(state=d.state, timeout=60)
-        for part in (operations, life, manifests, runs, outputs, keys, streams, processes, files, ports, network, events, tcp, places, exceptions, answers):
+        for part in (operations, life, manifests, runs, outputs, keys, streams, processes, files, ports, network, events, tcp, volumes, places, exceptions, answers):
             row(part, d, c)
     end()
 

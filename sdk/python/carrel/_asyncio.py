@@ -17,6 +17,7 @@ from ._thread import (
     AsyncSandboxBase,
     AsyncStreamBase,
     AsyncTokensBase,
+    AsyncVolumesBase,
     Opening,
     in_thread,
 )
@@ -84,6 +85,11 @@ class AsyncCarrel(AsyncCarrelBase):
         """Tokens for clients that come over TCP."""
         return AsyncTokens(self._sync.tokens)
 
+    @property
+    def volumes(self) -> "AsyncVolumes":
+        """Directories of this owner that outlive sandboxes."""
+        return AsyncVolumes(self._sync.volumes)
+
 
 class AsyncTokens(AsyncTokensBase):
     """Tokens of the daemon; for its own user."""
@@ -99,6 +105,22 @@ class AsyncTokens(AsyncTokensBase):
     async def revoke(self, id: str) -> bool:
         """Revokes it. Was there one?"""
         return await in_thread(self._sync.revoke, id)
+
+
+class AsyncVolumes(AsyncVolumesBase):
+    """Volumes of this owner. A sandbox that names a missing volume creates it."""
+
+    async def create(self, name: str) -> Volume:
+        """Creates a volume; an existing one is not changed."""
+        return await in_thread(self._sync.create, name)
+
+    async def list(self) -> List[Volume]:
+        """The volumes, with their sizes."""
+        return await in_thread(self._sync.list)
+
+    async def remove(self, name: str) -> bool:
+        """Removes a volume with its content. Was there one? VolumeInUseError while a sandbox uses it."""
+        return await in_thread(self._sync.remove, name)
 
 
 class AsyncSandbox(AsyncSandboxBase):

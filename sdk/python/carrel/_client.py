@@ -15,7 +15,7 @@ from typing import IO, Any, Callable, Deque, Dict, Generic, List, Mapping, Optio
 
 from ._codes import CODES, ConnectionLostError, InvalidArgumentError
 from ._error import CarrelError, NotFoundError
-from ._operations import DaemonInfo, Denial, Event, ExecInfo, FileEntry, PortUrl, SandboxInfo, Token
+from ._operations import DaemonInfo, Denial, Event, ExecInfo, FileEntry, PortUrl, SandboxInfo, Token, Volume
 from ._process import KEEP_BYTES, CommandFailedError, Kept, LineCutter, Output, Result, result_of
 from ._transport import EventReader, Place, Response, Transport, error_of
 
@@ -94,6 +94,11 @@ class Carrel:
         """Tokens for clients that come over TCP."""
         return Tokens(self._transport)
 
+    @property
+    def volumes(self) -> "Volumes":
+        """Directories of this owner that outlive sandboxes."""
+        return Volumes(self._transport)
+
     def _declare(self, operation: str, name: Optional[str], workspace: Optional[Path], manifest: Union[Mapping[str, Any], str, None],
                  manifest_file: Optional[Path], runtime: Optional[str], timeout: Optional[float], delete_after: Optional[float],
                  env: Optional[Mapping[str, str]], ports: Optional[Sequence[int]], metadata: Any, start: Optional[bool], key: Optional[str]) -> SandboxInfo:
@@ -154,6 +159,25 @@ class Tokens:
     def revoke(self, id: str) -> bool:
         """Revokes it. Was there one?"""
         return bool(self._transport.call("token.revoke", id=id)["existed"])
+
+
+class Volumes:
+    """Volumes of this owner. A sandbox that names a missing volume creates it."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(self, name: str) -> Volume:
+        """Creates a volume; an existing one is not changed."""
+        return Volume.read(self._transport.call("volume.create", name=name))
+
+    def list(self) -> List[Volume]:
+        """The volumes, with their sizes."""
+        return [Volume.read(item) for item in self._transport.call("volume.list").get("items", ())]
+
+    def remove(self, name: str) -> bool:
+        """Removes a volume with its content. Was there one? VolumeInUseError while a sandbox uses it."""
+        return bool(self._transport.call("volume.remove", name=name)["existed"])
 
 
 class Sandbox:

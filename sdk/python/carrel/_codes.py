@@ -629,6 +629,22 @@ class UnavailableError(NotAvailableError):
     exit_status = 125
 
 
+class VolumeNotFoundError(NotFoundError):
+    """carrel volume ls` lists the volumes that exist."""
+
+    code = "volume_not_found"
+    http_status = 404
+    exit_status = 126
+
+
+class VolumeInUseError(ConflictError):
+    """Wait until the sandbox that uses it has ended, or stop it."""
+
+    code = "volume_in_use"
+    http_status = 409
+    exit_status = 126
+
+
 CODES: Dict[str, Type[CarrelError]] = {
     "sandbox_manifest_syntax": SandboxManifestSyntaxError,
     "sandbox_schema_invalid": SandboxSchemaInvalidError,
@@ -706,4 +722,6 @@ CODES: Dict[str, Type[CarrelError]] = {
     "port_unreachable": PortUnreachableError,
     "port_answer_invalid": PortAnswerInvalidError,
     "unavailable": UnavailableError,
+    "volume_not_found": VolumeNotFoundError,
+    "volume_in_use": VolumeInUseError,
 }

@@ -191,6 +191,24 @@ OPERATIONS: Dict[str, Operation] = {
         body=(),
         has_key=False, is_raw=False,
     ),
+    "volume.create": Operation(
+        "POST", "/v1/volumes",
+        query=(),
+        body=('name',),
+        has_key=False, is_raw=False,
+    ),
+    "volume.list": Operation(
+        "GET", "/v1/volumes",
+        query=(),
+        body=(),
+        has_key=False, is_raw=False,
+    ),
+    "volume.remove": Operation(
+        "DELETE", "/v1/volumes/{name}",
+        query=(),
+        body=(),
+        has_key=False, is_raw=False,
+    ),
     "info": Operation(
         "GET", "/v1/info",
         query=(),
@@ -340,6 +358,22 @@ class Event(Answer):
     """One sentence."""
     event_id: Optional[str] = None
     """Position of the event in the caller's events; use it as Last-Event-ID."""
+
+
+@dataclass(frozen=True)
+class Volume(Answer):
+    name: str
+    """A name of the caller's choice, unique among one owner's sandboxes."""
+    size: Optional[int] = None
+    """Bytes."""
+    file_count: Optional[int] = None
+    """Number of files, directories and links."""
+    partial: Optional[bool] = None
+    """Only a part was counted: at most 20000 entries, 48 levels deep."""
+    used_at_ms: Optional[int] = None
+    """When a sandbox last started or stopped using it, or when it was created, in milliseconds since 1970."""
+    used_by: Optional[str] = None
+    """Id of a sandbox that uses it now; absent if not in use."""
 
 
 @dataclass(frozen=True)

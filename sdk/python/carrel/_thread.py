@@ -197,6 +197,10 @@ class AsyncTokensBase(AsyncBase["_client.Tokens"]):
     pass
 
 
+class AsyncVolumesBase(AsyncBase["_client.Volumes"]):
+    pass
+
+
 class AsyncFilesBase(AsyncBase["_client.Files"]):
     pass
 

@@ -1,0 +1,300 @@
+/*
+ * cli/volume.c - `carrel volume create|ls|rm|prune`: directories that outlive sandboxes.
+ *
+ * Room: cli (joining, program). Touches: fd (standard streams); the rest is cli/volumes.h's.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/ask.h"
+#include "cli/commands.h"
+#include "cli/finding_print.h"
+#include "cli/options.h"
+#include "cli/value.h"
+#include "cli/volumes.h"
+
+enum { WORDS_MAX = 64, SIZE_TEXT = 24, PRUNED_MAX = 4096 };
+
+struct asked {
+        const char *state, *words[WORDS_MAX];
+        size_t word_count;
+        bool is_json, is_forced, is_quiet;
+        struct volumes v;
+};
+
+static int
+failed(const struct asked *a, const struct error *e)
+{
+        return print_failure(NULL, e, a->is_json);
+}
+
+/* "1.5 MiB", with a "+" where more is there than was counted. */
+static const char *
+size_text(const struct volume_info *info, char out[SIZE_TEXT])
+{
+        static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+        uint64_t tenths = info->bytes * 10;
+        size_t unit = 0;
+
+        while (tenths >= 10240 && unit + 1 < sizeof units / sizeof *units) {
+                tenths /= 1024;
+                unit++;
+        }
+        if (unit == 0 || tenths >= 1000)
+                (void)snprintf(out, SIZE_TEXT, "%" PRIu64 " %s%s", tenths / 10, units[unit], info->is_partial ? "+" : "");
+        else
+                (void)snprintf(out, SIZE_TEXT, "%" PRIu64 ".%" PRIu64 " %s%s", tenths / 10, tenths % 10, units[unit], info->is_partial ? "+" : "");
+        return out;
+}
+
+/* -- create and ls ------------------------------------------------------------------------------------------------------ */
+
+static int
+volume_make(struct asked *a)
+{
+        struct json_writer w;
+        struct error e;
+
+        for (size_t i = 1; i < a->word_count; i++)
+                if (volumes_create(&a->v, a->words[i], &e) < 0)
+                        return failed(a, &e);
+        for (size_t i = 1; i < a->word_count && !a->is_json; i++)
+                (void)puts(a->words[i]);
+        if (!a->is_json)
+                return 0;
+        json_init(&w, true);
+        json_open_map(&w);
+        json_key(&w, "created");
+        json_open_list(&w);
+        for (size_t i = 1; i < a->word_count; i++)
+                json_text(&w, a->words[i]);
+        json_close_list(&w);
+        json_close_map(&w);
+        return json_print(&w, stdout);
+}
+
+static void
+json_volume(struct json_writer *w, const struct volume_info *info)
+{
+        json_open_map(w);
+        json_member_text(w, "name", info->name);
+        json_key(w, "size");
+        json_uint(w, info->bytes);
+        json_key(w, "file_count");
+        json_uint(w, info->files);
+        json_member_bool(w, "partial", info->is_partial);
+        json_key(w, "used_at_ms");
+        json_uint(w, info->used_ms);
+        if (info->users > 0)
+                json_member_text(w, "used_by", info->user);
+        json_close_map(w);
+}
+
+static void
+print_rows(const struct volumes *v, struct table *t, FILE *out)
+{
+        static const char *const heads[] = { "NAME", "SIZE", "FILES", "LAST USED", "USED BY" };
+
+        table_row(t, out, heads, 5);
+        for (size_t i = 0; i < v->count; i++) {
+                const struct volume_info *info = &v->items[i];
+                char size[SIZE_TEXT], files[SIZE_TEXT], age[SPAN_TEXT];
+                const char *cells[] = { info->name, size_text(info, size), files, info->users > 0 ? "now" : span_text(span_since(info->used_ms), age), info->users > 0 ? info->user : "-" };
+
+                (void)snprintf(files, sizeof files, "%" PRIu64, info->files);
+                table_row(t, out, cells, 5);
+        }
+}
+
+static int
+volume_ls(struct asked *a)
+{
+        struct table t = { .widths = { 0 } };
+        struct json_writer w;
+        struct error e;
+
+        if (volumes_list(&a->v, &e) < 0)
+                return failed(a, &e);
+        if (a->is_json) {
+                json_init(&w, true);
+                json_open_map(&w);
+                json_key(&w, "items");
+                json_open_list(&w);
+                for (size_t i = 0; i < a->v.count; i++)
+                        json_volume(&w, &a->v.items[i]);
+                json_close_list(&w);
+                json_close_map(&w);
+                return json_print(&w, stdout);
+        }
+        for (size_t i = 0; i < a->v.count && a->is_quiet; i++)
+                (void)puts(a->v.items[i].name);
+        if (a->is_quiet)
+                return 0;
+        if (a->v.count == 0)
+                (void)puts("No volumes. To create one: carrel volume create NAME, or carrel run -v NAME:PATH");
+        if (a->v.count > 0) {
+                print_rows(&a->v, &t, NULL);
+                print_rows(&a->v, &t, stdout);
+        }
+        return 0;
+}
+
+/* -- rm and prune ------------------------------------------------------------------------------------------------------- */
+
+/* What was removed is erased before the answer: then its space is free. */
+static int
+print_removed(struct asked *a, const char *const *names, size_t count, uint64_t bytes)
+{
+        struct json_writer w;
+        struct error e;
+
+        for (size_t i = 0; i < count && !a->is_json; i++)
+                (void)puts(names[i]);
+        if (volumes_sweep(&a->v, &e) < 0)
+                return failed(a, &e);
+        if (!a->is_json)
+                return 0;
+        json_init(&w, true);
+        json_open_map(&w);
+        json_key(&w, "removed");
+        json_open_list(&w);
+        for (size_t i = 0; i < count; i++)
+                json_text(&w, names[i]);
+        json_close_list(&w);
+        if (bytes != UINT64_MAX) {
+                json_key(&w, "size");
+                json_uint(&w, bytes);
+        }
+        json_close_map(&w);
+        return json_print(&w, stdout);
+}
+
+static int
+volume_rm(struct asked *a)
+{
+        struct error e;
+        size_t i = 1;
+
+        while (i < a->word_count && volumes_remove(&a->v, a->words[i], &e) == 0)
+                i++;
+        if (i == a->word_count)
+                return print_removed(a, a->words + 1, a->word_count - 1, UINT64_MAX);
+        if (i > 1 && !a->is_json)
+                (void)print_removed(a, a->words + 1, i - 1, UINT64_MAX);
+        return failed(a, &e);
+}
+
+/* 0: yes; else the exit status. */
+static int
+ask_whether(const struct asked *a, size_t count, const struct volume_info *all)
+{
+        char line[16] = "";
+        struct error e;
+
+        if (!isatty(STDIN_FILENO) || a->is_json) {
+                (void)fail(&e, ERROR_INVALID_ARGUMENT, "volume prune asks before it removes %zu volume%s, and standard input is not a terminal", count, count == 1 ? "" : "s");
+                error_hint(&e, "To remove them without asking: carrel volume prune --force");
+                return failed(a, &e);
+        }
+        (void)fprintf(stderr, "These volumes are not in use. They would be removed with their content:\n");
+        for (size_t i = 0; i < a->v.count; i++) {
+                char size[SIZE_TEXT];
+
+                if (all[i].users == 0)
+                        (void)fprintf(stderr, "  %s  %s\n", all[i].name, size_text(&all[i], size));
+        }
+        (void)fprintf(stderr, "Remove them? [y/N] ");
+        if (fgets(line, sizeof line, stdin) && tolower((unsigned char)line[0]) == 'y')
+                return 0;
+        (void)fprintf(stderr, "Nothing was removed.\n");
+        return 1;
+}
+
+static int
+volume_prune(struct asked *a)
+{
+        static const char *names[PRUNED_MAX];
+        uint64_t bytes = 0;
+        size_t unused = 0, count = 0;
+        struct error e;
+        int status;
+
+        if (volumes_list(&a->v, &e) < 0)
+                return failed(a, &e);
+        for (size_t i = 0; i < a->v.count; i++)
+                unused += a->v.items[i].users == 0;
+        status = unused > 0 && !a->is_forced ? ask_whether(a, unused, a->v.items) : 0;
+        if (status != 0)
+                return status;
+        for (size_t i = 0; i < a->v.count && count < PRUNED_MAX; i++) {
+                if (a->v.items[i].users > 0)
+                        continue;
+                if (volumes_remove(&a->v, a->v.items[i].name, &e) == 0) {
+                        names[count++] = a->v.items[i].name;
+                        bytes += a->v.items[i].bytes;
+                } else if (e.code != ERROR_VOLUME_IN_USE && e.code != ERROR_VOLUME_NOT_FOUND) {
+                        return failed(a, &e);
+                }
+        }
+        status = print_removed(a, names, count, bytes);
+        if (!a->is_json && status == 0) {
+                char size[SIZE_TEXT];
+
+                (void)fprintf(stderr, "carrel: %zu volume%s removed, %s\n", count, count == 1 ? "" : "s", size_text(&(struct volume_info){ .bytes = bytes }, size));
+        }
+        return status;
+}
+
+/* -- the command -------------------------------------------------------------------------------------------------------- */
+
+static const struct action {
+        const char *name;
+        bool has_names;
+        int (*run)(struct asked *a);
+} actions[] = {
+        { "create", true, volume_make }, { "ls", false, volume_ls }, { "rm", true, volume_rm }, { "prune", false, volume_prune },
+};
+
+static const struct action *
+find_action(struct asked *a, struct error *e)
+{
+        for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
+                const struct action *action = &actions[i];
+
+                if (a->word_count == 0 || strcmp(a->words[0], action->name) != 0)
+                        continue;
+                if (action->has_names ? a->word_count > 1 : a->word_count == 1)
+                        return action;
+                (void)fail(e, ERROR_INVALID_ARGUMENT, action->has_names ? "volume %s needs the name of a volume" : "volume %s takes nothing more", action->name);
+                error_hint(e, "For example: carrel volume %s%s. `carrel volume --help` shows the rest.", action->name, action->has_names ? " npm-cache" : "");
+                return NULL;
+        }
+        if (a->word_count > 0) {
+                (void)value_word_check(VALUE_VOLUME_ACTION, (struct value_place){ "volume", NULL }, a->words[0], e);
+        } else {
+                (void)fail(e, ERROR_INVALID_ARGUMENT, "volume needs to know what to do: create, ls, rm or prune");
+                error_hint(e, "For example: carrel volume ls. `carrel volume --help` shows the rest.");
+        }
+        return NULL;
+}
+
+int
+cmd_volume(int argc, char **argv)
+{
+        static struct asked a;
+        const struct option_row rows[] = { { "--state", &a.state, NULL }, { "--json", NULL, &a.is_json }, { "--force", NULL, &a.is_forced }, { "-f", NULL, &a.is_forced }, { "-q", NULL, &a.is_quiet } };
+        const struct action *action;
+        struct error e;
+        int status;
+
+        if (options_read(argc, argv, rows, sizeof rows / sizeof *rows, a.words, WORDS_MAX, &a.word_count, &e) < 0)
+                return failed(&a, &e);
+        action = find_action(&a, &e);
+        if (!action)
+                return failed(&a, &e);
+        status = volumes_open(&a.v, a.state, &e) < 0 ? failed(&a, &e) : action->run(&a);
+        volumes_close(&a.v);
+        return status;
+}

@@ -1,0 +1,177 @@
+/*
+ * keeper/op_volume.c - volumes: made, listed, removed.
+ *
+ * Room: keeper (joining). Touches: the state directory, through room volume.
+ * Theory: the caller's owner names the directory, so that no call can name another's. A maker's lock says which volume a living box uses; one that a sandbox names which is not
+ * made yet, or failed, is not removed either. What was removed is erased a part at a time between other work.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "keeper/op.h"
+#include "keeper/sandbox.h"
+#include "volume/volume.h"
+
+enum { COUNTED_MAX = 20000 /* entries of all volumes together */, ERASED_MAX = 400 /* entries between other work */, ERASE_PAUSE_MS = 5 };
+
+/* -- erasing -------------------------------------------------------------------------------------------------------------- */
+
+struct erasing {
+        struct loop_timer timer;       /* first */
+        struct keeper *keeper;
+        struct volume_sweep sweep;
+        char place[VOLUME_PATH_MAX];
+};
+
+static void
+erase_some(struct loop_timer *t)
+{
+        struct erasing *s = (struct erasing *)(void *)t;
+
+        if (volume_sweep(&s->sweep, s->place, ERASED_MAX) == 1 && loop_timer_set(s->keeper->loop, &s->timer, loop_now_ms() + ERASE_PAUSE_MS, erase_some) == 0)
+                return;
+        volume_sweep_fini(&s->sweep);
+        loop_timer_remove(&s->timer);
+        free(s);
+}
+
+/* Where that cannot be begun, the next removal of this owner's erases it as well. */
+static void
+erase_removed(struct keeper *k, const char *place)
+{
+        struct erasing *s = calloc(1, sizeof *s);
+
+        if (!s)
+                return;
+        s->keeper = k;
+        s->timer.due_ms = LOOP_NEVER;
+        volume_sweep_init(&s->sweep);
+        memcpy(s->place, place, strlen(place) + 1);
+        if (loop_timer_set(k->loop, &s->timer, loop_now_ms() + ERASE_PAUSE_MS, erase_some) < 0)
+                free(s);
+}
+
+/* -- operations ----------------------------------------------------------------------------------------------------------- */
+
+static void
+write_volume(struct record_writer *w, const struct volume_info *info)
+{
+        record_text(w, FIELD_NAME, info->name);
+        record_uint(w, FIELD_SIZE, info->bytes);
+        record_uint(w, FIELD_FILE_COUNT, info->files);
+        record_bool(w, FIELD_PARTIAL, info->is_partial);
+        record_uint(w, FIELD_USED_AT, info->used_ms);
+        if (info->users > 0)
+                record_text(w, FIELD_USED_BY, info->user);
+}
+
+static int
+add_item(void *ctx, const struct volume_info *info)
+{
+        struct record_writer *w = ctx;
+        size_t mark = record_open(w, FIELD_ITEMS);
+
+        write_volume(w, info);
+        record_close(w, mark);
+        return 0;
+}
+
+enum call_state
+op_volume_list(struct call *c, struct error *e)
+{
+        char place[VOLUME_PATH_MAX];
+        struct record_writer w;
+        int result;
+
+        if (volume_directory(c->keeper->host.volumes, c->caller.owner, place, e) < 0)
+                return CALL_FAILED;
+        w = reply_begin(c);
+        result = volume_list(place, COUNTED_MAX, add_item, &w);
+        if (result < 0)
+                return volume_fail("", result, NULL, e), CALL_FAILED;
+        reply_send(c, &w, 0, -1);
+        return CALL_DONE;
+}
+
+struct wanted { const char *name; struct volume_info info; };
+
+static int
+find_one(void *ctx, const struct volume_info *info)
+{
+        struct wanted *wanted = ctx;
+
+        if (strcmp(info->name, wanted->name) == 0)
+                wanted->info = *info;
+        return 0;
+}
+
+enum call_state
+op_volume_create(struct call *c, struct error *e)
+{
+        struct wanted wanted = { .name = record_get_text(&c->record, FIELD_NAME, "") };
+        uint64_t most = prepare_limits(&c->keeper->host, c->caller.uid).volumes;
+        char place[VOLUME_PATH_MAX];
+        struct record_writer w;
+        bool is_new;
+        int result;
+
+        if (volume_directory(c->keeper->host.volumes, c->caller.owner, place, e) < 0)
+                return CALL_FAILED;
+        result = volume_create(place, wanted.name, most, &is_new);
+        if (result == 0)
+                result = volume_list(place, COUNTED_MAX, find_one, &wanted);
+        if (result < 0)
+                return volume_fail(wanted.name, result, NULL, e), CALL_FAILED;
+        w = reply_begin(c);
+        write_volume(&w, &wanted.info);
+        reply_send(c, &w, 0, -1);
+        return CALL_DONE;
+}
+
+static bool
+names_volume(const struct spec *spec, const char *name)
+{
+        if (spec->carrel.home && strcmp(spec->carrel.home, name) == 0)
+                return true;
+        for (size_t i = 0; i < spec->mount_count; i++)
+                if (spec->mounts[i].volume && strcmp(spec->mounts[i].volume, name) == 0)
+                        return true;
+        return false;
+}
+
+/* A sandbox of the caller's that would miss it at its next start. One whose manifest is no longer permitted does not start. */
+static const struct sandbox *
+find_user(const struct call *c, const char *name)
+{
+        struct error ignored;
+
+        for (struct sandbox *s = c->keeper->first; s; s = s->next)
+                if (sandbox_belongs(s, &c->caller) && sandbox_judge(s, &ignored) == 0 && names_volume(s->prepared->spec, name))
+                        return s;
+        return NULL;
+}
+
+enum call_state
+op_volume_remove(struct call *c, struct error *e)
+{
+        const char *name = record_get_text(&c->record, FIELD_NAME, "");
+        const struct sandbox *user = find_user(c, name);
+        char place[VOLUME_PATH_MAX], id[VOLUME_ID_LEN + 1] = "";
+        struct record_writer w;
+        int result;
+
+        if (user)
+                return volume_fail(name, -EBUSY, user->id, e), CALL_FAILED;
+        if (volume_directory(c->keeper->host.volumes, c->caller.owner, place, e) < 0)
+                return CALL_FAILED;
+        result = volume_remove(place, name, id);
+        if (result < 0 && result != -ENOENT)
+                return volume_fail(name, result, id, e), CALL_FAILED;
+        if (result == 0)
+                erase_removed(c->keeper, place);
+        w = reply_begin(c);
+        record_bool(&w, FIELD_EXISTED, result == 0);
+        reply_send(c, &w, 0, -1);
+        return CALL_DONE;
+}

@@ -1,0 +1,247 @@
+/*
+ * volume/erase.c - erasing directories that a payload filled.
+ *
+ * Room: volume (words). Touches: fd, directories of the state directory.
+ * Theory: a payload may nest directories as deep as it likes and close each to its owner, so the walk keeps one descriptor, goes down by one name and up by "..",
+ * and opens a closed directory by its handle. Nothing is followed; going up ends at the directory it began in, known by its inode.
+ */
+#include "volume/erase.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/scoped.h"
+#include "volume/place.h"
+
+/* One below which whoever wrote it closed the way: opened by its handle, never by a name that could be a link by then. */
+static int
+open_up(int dir, const char *name)
+{
+        scoped_fd int fd = place_into(dir, name, O_PATH);
+        char link[40];
+        struct stat st;
+
+        if (fd < 0)
+                return fd;
+        if (fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode))
+                return -ENOTDIR;
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        return (st.st_mode & 0700) != 0700 && chmod(link, 0700) < 0 ? -errno : place_into(dir, name, 0);
+}
+
+/*
+ * Removes what `dir` holds, up to a directory that is not empty: *ret_next is that one, open, or -1 when `dir` is empty. `budget` counts down; at 0 it
+ * stops. 0 or -errno.
+ */
+static int
+empty_one(int dir, uint64_t *budget, int *ret_next)
+{
+        DIR *list = place_entries(dir);
+        struct dirent *entry;
+        int result = list ? 0 : -errno;
+
+        *ret_next = -1;
+        while (list && result == 0 && *budget > 0 && *ret_next < 0 && (entry = readdir(list)) != NULL) {
+                if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+                        continue;
+                --*budget;
+                if (unlinkat(dir, entry->d_name, 0) == 0 || unlinkat(dir, entry->d_name, AT_REMOVEDIR) == 0)
+                        continue;
+                if (errno != ENOTEMPTY && errno != EEXIST)
+                        result = -errno;
+                else if ((*ret_next = open_up(dir, entry->d_name)) < 0)
+                        result = *ret_next;
+        }
+        if (list)
+                (void)closedir(list);
+        return result;
+}
+
+static bool
+is_same(int dir, const struct stat *top)
+{
+        struct stat st;
+
+        return fstat(dir, &st) == 0 && st.st_dev == top->st_dev && st.st_ino == top->st_ino;
+}
+
+/* Everything below `top`; *at is where the walk is, open. 0: it is empty; 1: the budget is used up, and the walk goes on at *at; -errno. */
+static int
+empty_below(int top, int *at, uint64_t *budget)
+{
+        struct stat start;
+
+        if (fstat(top, &start) < 0)
+                return -errno;
+        while (*budget > 0) {
+                int next = -1, result = empty_one(*at, budget, &next);
+
+                if (result < 0)
+                        return result;
+                if (next < 0 && *budget == 0)
+                        break;
+                if (next < 0 && is_same(*at, &start))
+                        return 0;
+                if (next < 0)
+                        next = place_into(*at, "..", 0);
+                if (next < 0)
+                        return next;
+                (void)close(*at);
+                *at = next;
+        }
+        return 1;
+}
+
+/* `top` is `name` below `dir`, and holds nothing that anybody uses. */
+static int
+erase(int dir, const char *name, int top, int *at, uint64_t *budget)
+{
+        int result = empty_below(top, at, budget);
+
+        return result != 0 ? result : unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+int
+erase_all(int dir, const char *name)
+{
+        scoped_fd int top = open_up(dir, name), at = top < 0 ? -1 : fcntl(top, F_DUPFD_CLOEXEC, 3);
+        uint64_t budget = UINT64_MAX;
+
+        if (top < 0)
+                return top == -ENOENT ? 0 : top;
+        return at < 0 ? -errno : erase(dir, name, top, &at, &budget);
+}
+
+/* -- what was removed ----------------------------------------------------------------------------------------------------- */
+
+static void
+close_gone(struct volume_sweep *s)
+{
+        if (s->top >= 0)
+                (void)close(s->top);
+        if (s->at >= 0)
+                (void)close(s->at);
+        s->top = s->at = -1;
+}
+
+void
+volume_sweep_init(struct volume_sweep *s)
+{
+        *s = (struct volume_sweep){ .dir = -1, .top = -1, .at = -1 };
+}
+
+void
+volume_sweep_fini(struct volume_sweep *s)
+{
+        close_gone(s);
+        if (s->dir >= 0)
+                (void)close(s->dir);
+        s->dir = -1;
+}
+
+/* The next one. Nobody finds it any more, so that its owner's directory need not be locked; another who erases it has its lock. 1: found; 0: none is left; -errno. */
+static int
+find_gone(struct volume_sweep *s)
+{
+        DIR *list = place_entries(s->dir);
+        struct dirent *entry;
+        int result = list ? 0 : -errno;
+
+        while (list && result == 0 && (entry = readdir(list)) != NULL) {
+                if (strncmp(entry->d_name, ".gone-", 6) != 0 || strlen(entry->d_name) >= sizeof s->name)
+                        continue;
+                memcpy(s->name, entry->d_name, strlen(entry->d_name) + 1);
+                s->top = open_up(s->dir, s->name);
+                if (s->top == -ENOENT || (s->top >= 0 && flock(s->top, LOCK_EX | LOCK_NB) < 0)) {
+                        close_gone(s);
+                        continue;
+                }
+                result = s->top < 0 ? s->top : (s->at = fcntl(s->top, F_DUPFD_CLOEXEC, 3)) < 0 ? -errno : 1;
+        }
+        if (list)
+                (void)closedir(list);
+        return result;
+}
+
+/* Whoever makes a volume has the lock, so that one with this name was left by a killed maker. */
+static int
+erase_unmade(int dir)
+{
+        DIR *list = place_entries(dir);
+        struct dirent *entry;
+        int result = list ? 0 : -errno;
+
+        while (list && result == 0 && (entry = readdir(list)) != NULL)
+                if (strncmp(entry->d_name, ".new-", 5) == 0)
+                        result = erase_all(dir, entry->d_name);
+        if (list)
+                (void)closedir(list);
+        return result;
+}
+
+static int
+begin(struct volume_sweep *s, const char *directory)
+{
+        int result;
+
+        s->dir = place_lock(directory, false);
+        if (s->dir < 0)
+                return s->dir == -ENOENT ? 0 : s->dir;
+        result = erase_unmade(s->dir);
+        (void)flock(s->dir, LOCK_UN);
+        return result;
+}
+
+int
+volume_sweep(struct volume_sweep *s, const char *directory, uint64_t budget)
+{
+        int result = s->dir < 0 ? begin(s, directory) : 0;
+
+        while (result == 0 && s->dir >= 0) {
+                if (s->top < 0 && (result = find_gone(s)) <= 0)
+                        break;
+                result = erase(s->dir, s->name, s->top, &s->at, &budget);
+                if (result != 1)
+                        close_gone(s);
+        }
+        if (result != 1)
+                volume_sweep_fini(s);
+        return result;
+}
+
+/* Locked by a maker that lives? One that was left by a killed maker goes. */
+static bool
+is_held(int uses, const char *file)
+{
+        scoped_fd int fd = openat(uses, file, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+
+        if (fd < 0)
+                return false;
+        if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+                return true;
+        (void)unlinkat(uses, file, 0);
+        return false;
+}
+
+int
+erase_find_users(int volume, struct volume_info *info)
+{
+        scoped_fd int uses = place_into(volume, "use", 0);
+        DIR *list = uses >= 0 ? place_entries(uses) : NULL;
+        struct dirent *entry;
+
+        if (!list)
+                return uses < 0 ? uses : -errno;
+        while ((entry = readdir(list)) != NULL)
+                if (strspn(entry->d_name, "0123456789abcdef") == VOLUME_ID_LEN && is_held(uses, entry->d_name)) {
+                        memcpy(info->user, entry->d_name, VOLUME_ID_LEN);
+                        info->users++;
+                }
+        (void)closedir(list);
+        return 0;
+}
