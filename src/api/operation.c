@@ -40,6 +40,7 @@ static const struct api_param entry_results[] = {
         { FIELD_PATH, PARAM_REQUIRED, ANY }, { FIELD_KIND, PARAM_REQUIRED, ANY }, { FIELD_SIZE, 0, ANY }, { FIELD_MODE, 0, ANY },
         { FIELD_MODIFIED_AT, 0, ANY }, { FIELD_TARGET, 0, ANY },
 };
+static const struct api_param items_results[] = { { FIELD_ITEMS, PARAM_REPEATED, ANY } };
 static const struct api_param page_results[] = { { FIELD_ITEMS, PARAM_REPEATED, ANY }, { FIELD_NEXT_CURSOR, 0, ANY } };
 static const struct api_param denials_results[] = { { FIELD_ITEMS, PARAM_REPEATED, ANY }, { FIELD_DENIED_MORE, 0, ANY }, { FIELD_NEXT_CURSOR, 0, ANY } };
 static const struct api_param existed_results[] = { { FIELD_EXISTED, PARAM_REQUIRED, ANY } };

@@ -94,7 +94,7 @@ print_ending(const struct run_way *w, const struct run_result *r)
                 [OUTCOME_OOM_KILLED] = "the command ran into limits.memory_mb and was killed",
                 [OUTCOME_CPU_LIMIT] = "the command ran into limits.cpu_ms; its whole process tree was killed",
                 [OUTCOME_KILLED] = "the command was killed",
-                [OUTCOME_POLICY_KILLED] = "the disk behind a writable mount was nearly full, of bytes or of inodes (df -i); the process tree was killed",
+                [OUTCOME_POLICY_KILLED] = "the disk behind a writable mount, or behind the private places, was nearly full, of bytes or of inodes (df -i); the process tree was killed",
                 [OUTCOME_LOST] = "the end of the command was not seen",
         };
         bool is_strict = r->outcome.word == OUTCOME_POLICY_KILLED && r->kept_count > 0;
@@ -133,7 +133,7 @@ run(struct run_way *w, const struct prepare_options *o, struct run_result *ret, 
                 .envp = env.items, .cwd = w->p.plan->cwd, .wants_terminal = o->wants_terminal, .captures = o->is_json,
                 .escapes = !o->is_raw, .in = STDIN_FILENO, .out = STDOUT_FILENO, .err = STDERR_FILENO,
                 .cpu_ms = w->p.spec->limits.cpu_ms, .output_bytes = w->p.spec->limits.output_bytes, .cpu_count = w->host.facts.cpu_count,
-                .floors = w->p.sources->writable, .floor_count = w->p.sources->writable_count, .floor_mb = w->p.plan->disk_floor_mb,
+                .floors = w->p.sources->writable, .floor_count = sources_floors(w->p.sources), .floor_mb = w->p.plan->disk_floor_mb,
                 .layers_off = w->layers_off,
                 .refused = isatty(STDERR_FILENO) && !o->wants_terminal && !o->is_json ? wall_print_first : NULL,
         };

@@ -31,7 +31,7 @@
 #include "guest/terminal.h"
 
 enum { STDIO = 3, SIGNAL_LAST = 64, REAPS_AT_ONCE = 256, POINTERS = 2 * COMMAND_STRINGS_MAX,
-       TRIED_US = 3000, DISK_LEFT = 1 << 20 /* bytes */, DISK_PART = 128 /* of its size, whichever is less */ };
+       TRIED_US = 3000, DISK_LEFT = 1 << 20 /* bytes */, DISK_PART = 32 /* of its size, whichever is less: ext4 takes no part of a write for which there is not all the room */ };
 
 /* Where messages come in. The first is not touched while a child that starts reads its words there, and then there is the second. */
 static struct desk {

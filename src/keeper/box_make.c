@@ -50,8 +50,8 @@ write_begin(const struct sandbox *s, unsigned char *out, struct error *e)
         if (len == 0 || len > WIRE_BODY_MAX - sizeof begin)
                 return (void)fail(e, ERROR_QUOTA_EXCEEDED, "the plan of the sandbox is too long"), 0;
         (void)memccpy(begin.id, s->id, '\0', sizeof begin.id);
-        for (size_t i = 0; i < p->sources->count; i++)
-                for (size_t j = 0; j < p->sources->writable_count; j++)
+        for (size_t i = 0; i < sources_total(p->sources); i++)
+                for (size_t j = 0; j < sources_floors(p->sources); j++)
                         if (p->sources->writable[j] == p->sources->fds[i])
                                 begin.floor_mask[i / 64] |= UINT64_C(1) << (i % 64);
         memcpy(out, &begin, sizeof begin);
@@ -71,7 +71,7 @@ close_all(const int *fds, size_t count)
 static int
 copy_sources(const struct sources *sources, int *fds, struct error *e)
 {
-        for (size_t i = 0; i < sources->count; i++) {
+        for (size_t i = 0; i < sources_total(sources); i++) {
                 fds[i] = fcntl(sources->fds[i], F_DUPFD_CLOEXEC, 3);
                 if (fds[i] < 0) {
                         close_all(fds, i);
@@ -92,7 +92,7 @@ send_begin(struct sandbox *s, int take_end, int take_listener, int take_director
                 close_all(fds, BOX_SOURCES_AT);
                 return -1;
         }
-        if (peer_send(&k->spawner, WIRE_BOX_BEGIN, k->plan, len, fds, BOX_SOURCES_AT + s->prepared->sources->count) < 0)
+        if (peer_send(&k->spawner, WIRE_BOX_BEGIN, k->plan, len, fds, BOX_SOURCES_AT + sources_total(s->prepared->sources)) < 0)
                 return fail(e, ERROR_BACKEND_FAILED, "the process that makes boxes does not answer");
         return 0;
 }

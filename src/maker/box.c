@@ -560,7 +560,7 @@ make_workshop(struct box *box)
         box->workshop = make_tmpfs(ROOT_PAGES, 0755);
         if (box->workshop < 0)
                 return box->workshop;
-        if (mkdirat(box->workshop, "root", 0755) < 0 || mkdirat(box->workshop, "scratch", 0755) < 0 ||
+        if (mkdirat(box->workshop, "root", 0755) < 0 || mkdirat(box->workshop, "scratch", 0755) < 0 || mkdirat(box->workshop, "disk", 0755) < 0 ||
             mkdirat(box->workshop, NOWHERE, 0) < 0 || mknodat(box->workshop, NOTHING, S_IFREG, 0) < 0)
                 return -errno;
         result = stand_on_host(box->workshop);
@@ -582,29 +582,50 @@ root_step(struct box *box, const struct step *s)
         return box->root < 0 ? box->root : kernel_move_mount(box->root, box->workshop, "root");
 }
 
+/* For pid 1, behind the stock of a wall. */
+static void
+keep_disk(struct box *box, int mount)
+{
+        if (box->disk >= 0)
+                (void)close(box->disk);
+        box->disk = fcntl(mount, F_DUPFD_CLOEXEC, box->stock_count > 0 ? box->stock[box->stock_count - 1] + 1 : first_kept());
+}
+
 static int
 scratch_step(struct box *box, const struct step *s)
 {
         box->scratch = make_tmpfs(s->number, 0755);
         if (box->scratch < 0)
                 return box->scratch;
-        box->disk = fcntl(box->scratch, F_DUPFD_CLOEXEC, box->stock_count > 0 ? box->stock[box->stock_count - 1] + 1 : first_kept());
+        keep_disk(box, box->scratch);
         if (mkdirat(box->scratch, "empty", 0555) < 0)          /* the lower half of read-only overlays */
                 return -errno;
         return kernel_move_mount(box->scratch, box->workshop, "scratch");
 }
 
+/* The image, or memory of its own in its place. */
+static int
+disk_step(struct box *box, const struct step *s)
+{
+        if (box->image < 0)
+                box->image = make_tmpfs(s->number, 0755);
+        if (box->image < 0)
+                return box->image;
+        keep_disk(box, box->image);
+        return kernel_move_mount(box->image, box->workshop, "disk");
+}
+
 static int
 private_step(const struct box *box, const struct step *s)
 {
-        int tree, result;
+        int from = (s->flags & STEP_ON_IMAGE) != 0 ? box->image : box->scratch, tree, result;
 
-        if (mkdirat(box->scratch, s->text, (mode_t)s->number) < 0)
+        if (mkdirat(from, s->text, (mode_t)s->number) < 0)
                 return -errno;
         result = make_target(box, s->path, 1);
         if (result < 0)
                 return result;
-        tree = clone_tree(box->scratch, s->text, 0);
+        tree = clone_tree(from, s->text, 0);
         return mount_at(box, tree, s->path);
 }
 
@@ -700,6 +721,7 @@ box_step(struct box *box, const struct step *s)
         case STEP_FILE:       return file_step(box, s);
         case STEP_LINK:       return link_step(box, s);
         case STEP_SCRATCH:    return scratch_step(box, s);
+        case STEP_DISK:       return disk_step(box, s);
         case STEP_PRIVATE:    return private_step(box, s);
         case STEP_BIND:       return bind_step(box, s);
         case STEP_OVERLAY:    return overlay_step(box, s);

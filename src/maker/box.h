@@ -11,6 +11,7 @@ struct box {
         int root;                          /* the new root; -1 before STEP_ROOT */
         int workshop;                      /* beside it, read-only: what hides files and directories, and the scratch */
         int scratch;                       /* the tmpfs of the private places; -1 before STEP_SCRATCH */
+        int image;                         /* where some of them lie instead: a detached mount, attached by STEP_DISK; -1: none, or not made */
         const int *sources;                /* O_PATH descriptors, or detached trees where is_tree[i] is set */
         const unsigned char *is_tree;
         int control;                       /* to whoever keeps the box: the wall's sockets go there */

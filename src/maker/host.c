@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "maker/group.h"
+#include "maker/image.h"
 #include "maker/lease.h"
 #include "maker/tree.h"
 #include "plan/request.h"
@@ -44,7 +45,7 @@ look_ahead(struct host *h)
 void
 host_init(struct host *h, const struct plan_view *view, int *sources)
 {
-        *h = (struct host){ .view = view, .sources = sources, .lease = -1, .unified = -1, .oom = -1 };
+        *h = (struct host){ .view = view, .sources = sources, .lease = -1, .unified = -1, .oom = -1, .image = -1 };
         look_ahead(h);
 }
 
@@ -187,6 +188,18 @@ tree_step(struct host *h, const struct step *s)
         return 0;
 }
 
+/* Optional where memory does as well. */
+static int
+image_step(struct host *h, const struct step *s)
+{
+        if (s->source == STEP_NO_SOURCE || h->image >= 0)
+                return -EINVAL;
+        h->image = image_open(h->sources[s->source], s->number, h->box_uid, h->box_gid);
+        if (h->image >= 0)
+                return 0;
+        return (s->flags & STEP_OPTIONAL) != 0 ? 0 : h->image;
+}
+
 /* The cgroup namespace comes after the v1 groups are joined, or its root would be the maker's own group. */
 static int
 spawn_step(struct host *h, const struct step *s)
@@ -260,6 +273,7 @@ one_step(struct host *h, const struct step *s)
         case STEP_SURVEY:        return 0;     /* taken up before the first step (guard.h, survey.h) */
         case STEP_VOLUME:        return volume_step(h, s);
         case STEP_TREE:          return tree_step(h, s);
+        case STEP_IMAGE:         return image_step(h, s);
         case STEP_SPAWN:         return spawn_step(h, s);
         default:                 return -ENOTSUP;
         }
@@ -293,8 +307,10 @@ host_fini(struct host *h)
                 (void)close(h->unified);
         if (h->oom >= 0)
                 (void)close(h->oom);
+        if (h->image >= 0)
+                (void)close(h->image);         /* before its group goes, which counts what is still to be written */
         h->join_count = h->watch_count = 0;
-        h->unified = h->oom = -1;
+        h->unified = h->oom = h->image = -1;
         while (h->volume_count > 0)
                 volume_let_go(&h->volumes[--h->volume_count]);
         done.step_count = h->done;            /* HOST steps come first, so the first `done` are those that were done */

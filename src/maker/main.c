@@ -132,7 +132,7 @@ keep_only(int control, const int *stock, size_t stock_count, int disk)
 static _Noreturn void
 run_inside(const struct host *h, int control)
 {
-        struct box box = { .root = -1, .workshop = -1, .scratch = -1, .sources = h->sources, .is_tree = h->is_tree, .control = control, .disk = -1 };
+        struct box box = { .root = -1, .workshop = -1, .scratch = -1, .image = h->image, .sources = h->sources, .is_tree = h->is_tree, .control = control, .disk = -1 };
         struct harden harden = { -1, landlock_abi(h->view) };
         int result = 0;
         uint32_t i = h->done;

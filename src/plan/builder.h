@@ -32,8 +32,9 @@ const char *builder_text(struct builder *b, const char *fmt, ...) __attribute__(
 void builder_limits(struct builder *b);      /* limits.c: groups and what cannot be enforced; HOST */
 bool builder_is_kept_in_group(const struct builder *b);  /* limits.c: a v2 group of its own and one an exec; pid 1 keeps a child ready there, which is a task too */
 uint64_t builder_tasks(const struct builder *b);         /* limits.c: limits.pids and our own processes beside them */
-bool builder_is_written(const struct builder *b, const char *name);   /* limits.c: is metadata.carrel.limits.NAME written? */
+bool builder_is_written(const struct spec *spec, const char *name);   /* limits.c: is metadata.carrel.limits.NAME written? */
 void builder_sources(struct builder *b);     /* mounts.c: guarded names, mapped trees; HOST */
+void builder_image(struct builder *b);       /* root.c: the private places on a disk; HOST */
 void builder_spawn(struct builder *b);       /* spawn.c: namespaces, ids, names; end of HOST, start of BOX */
 void builder_wall(struct builder *b);        /* wall.c: every address local, listeners; BOX, by builder_spawn() */
 void builder_root(struct builder *b);        /* root.c: the new root, /etc, /dev, /proc; BOX */

@@ -82,7 +82,7 @@ open_files(struct builder *b)
 {
         struct step *s = rlimit(b, RLIMIT_NOFILE, b->spec->limits.open_files, "limits.open_files");
 
-        if (s && !builder_is_written(b, "open_files"))
+        if (s && !builder_is_written(b->spec, "open_files"))
                 s->flags |= STEP_SOFT;
 }
 

@@ -152,7 +152,7 @@ pids(const struct builder *b)
 {
         uint64_t most = b->spec->limits.pids;
 
-        if (builder_is_written(b, "pids"))
+        if (builder_is_written(b->spec, "pids"))
                 return most;
         most = at_most(most, at_least(b->facts->memory_mb / TASK_MIB, TASKS_USUAL));
         return b->spec->limits.memory_mb == SPEC_UNSET ? most : at_most(most, at_least(b->spec->limits.memory_mb * TASKS_PER_MIB, TASKS_LEAST));
@@ -259,20 +259,22 @@ plan_io(struct builder *b)
 }
 
 bool
-builder_is_written(const struct builder *b, const char *name)
+builder_is_written(const struct spec *spec, const char *name)
 {
-        return node_find(node_find(node_find(b->spec->metadata, "carrel"), "limits"), name) != NULL;
+        return node_find(node_find(node_find(spec->metadata, "carrel"), "limits"), name) != NULL;
 }
 
 /* Private places are sized. A workspace's own disk cannot be capped without privileges over it: a floor is kept free. */
 static void
 plan_disk(struct builder *b)
 {
+        if (b->request->has_image)
+                b->plan->disk_floor_mb = FLOOR_MB;
         for (size_t i = 0; i < b->request->mount_count; i++) {
                 if (b->request->mounts[i].is_read_only)
                         continue;
                 b->plan->disk_floor_mb = FLOOR_MB;
-                if (builder_is_written(b, "disk_mb"))
+                if (builder_is_written(b->spec, "disk_mb"))
                         findings_warn(b->findings, "mount_uncapped", "metadata/carrel/limits/disk_mb", 0, 0,
                                       "disk_mb limits the private places (/tmp, home); a writable mount may use all but the last %d MiB of its disk", FLOOR_MB);
                 return;

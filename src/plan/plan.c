@@ -77,6 +77,7 @@ plan_build(struct arena *arena, const struct spec *spec, const struct host_facts
         warn_unprotect(&b);
         builder_limits(&b);
         builder_sources(&b);
+        builder_image(&b);
         builder_spawn(&b);
         builder_root(&b);
         builder_mounts(&b);

@@ -31,6 +31,7 @@ struct plan {
         enum plan_cpu cpu;
         bool counts_pids;              /* a group counts the tasks that were not started */
         bool counts_oom;               /* a memory kill can be told from another kill */
+        bool is_on_image;              /* /tmp and the home lie on a disk, and do not count against memory_mb */
         uint64_t disk_floor_mb;        /* free space below which the tree is stopped, 0: none */
 };
 

@@ -93,7 +93,11 @@ number_text(char *out, size_t room, const struct step *s)
                 break;
         case STEP_ROOT:
         case STEP_SCRATCH:
+        case STEP_DISK:
                 (void)snprintf(out, room, "%" PRIu64 " bytes", s->number);
+                break;
+        case STEP_IMAGE:
+                (void)snprintf(out, room, "%" PRIu64 " MiB", s->number);
                 break;
         case STEP_SPAWN:
                 (void)snprintf(out, room, "flags 0x%" PRIx64, s->number);

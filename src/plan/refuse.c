@@ -136,8 +136,20 @@ check_mounts(const struct host_facts *facts, const struct plan_request *request,
         return 0;
 }
 
+/* Asked for by name, memory would be something else. */
+static int
+check_image(const struct spec *spec, const struct plan_request *request, struct error *e)
+{
+        if (spec->carrel.disk != SPEC_DISK_IMAGE || request->has_image)
+                return 0;
+        (void)fail_at(e, ERROR_CAPABILITY_UNAVAILABLE, "metadata/carrel/disk", "no_image", "/tmp and the home cannot lie on an image: %s",
+                      request->why_no_image ? request->why_no_image : "this machine makes none");
+        error_hint(e, "Write `disk: auto` (an image where it can be made, else memory) or leave it out.");
+        return -1;
+}
+
 int
 plan_refuse(const struct spec *spec, const struct host_facts *facts, const struct plan_request *request, struct error *e)
 {
-        return check_egress(spec, facts, e) < 0 || check_host(facts, e) < 0 || check_mounts(facts, request, e) < 0 ? -1 : 0;
+        return check_egress(spec, facts, e) < 0 || check_host(facts, e) < 0 || check_mounts(facts, request, e) < 0 || check_image(spec, request, e) < 0 ? -1 : 0;
 }

@@ -70,6 +70,8 @@ struct plan_request {
         const char *const *disks;  size_t disk_count;   /* "major:minor" of the whole disks behind writable mounts */
         const char *gitconfig;         /* text of /etc/gitconfig; NULL: none is made */
         const struct plan_link *links;  size_t link_count;
+        bool has_image;                /* the last of `sources` is no mount: an image of the private places can lie there */
+        const char *why_no_image;      /* where none can lie although one is wanted: a sentence; else NULL */
         uint32_t outside_uid, outside_gid;  /* whom the payload is outside: the caller, or a uid reserved for this box */
         uint64_t timeout_ms;           /* of the one command; 0: none, or the box outlives it */
         bool is_living;                /* holds many commands and may be frozen: has a group even where no limit needs one */

@@ -4,12 +4,13 @@
  * Room: plan (deciding, pure). Touches: nothing.
  * Theory: the new root is one small tmpfs. System directories of the host are bound read-only, with what is mounted beneath
  * them: WSL, the NVIDIA runtime and Nix mount there, and a new user namespace may not copy a tree without it. /etc is made
- * file by file; private writable places are directories of one sized tmpfs, bound where they belong; /proc is fresh, with
+ * file by file; private writable places are directories of one sized tmpfs (or /tmp and the home of an image, disk.c), bound where they belong; /proc is fresh, with
  * what speaks of the whole machine hidden. At the end the root itself becomes read-only (P3, P4).
  */
 #include <string.h>
 
 #include "plan/builder.h"
+#include "plan/disk.h"
 #include "plan/wall.h"
 
 enum { ROOT_BYTES = 4 << 20, PTS_MAX = 64 };
@@ -129,39 +130,64 @@ plan_dev(struct builder *b)
         builder_add(b, STEP_DEVPTS, "/dev/pts", "terminals of its own")->number = PTS_MAX;
 }
 
-struct private_row { const char *path, *name; unsigned mode; const char *why; };
+struct private_row { const char *path, *name; unsigned mode; const char *why; bool is_on_image; };
 
 static const struct private_row privates[] = {
-        { "/tmp", "tmp", 01777, "private, gone with the box" },
+        { "/tmp", "tmp", 01777, "private, gone with the box", true },
         { "/run", "run", 0755, "private, none of the host's sockets" },
         { "/dev/shm", "shm", 01777, "private shared memory" },
-        { PLAN_HOME, "home", 0755, "a home of its own" },
+        { PLAN_HOME, "home", 0755, "a home of its own", true },
 };
 
-/* They are memory. What nobody asked for is not more than half of the machine's, as a tmpfs that has no size. */
-static uint64_t
-private_mib(const struct builder *b)
+/* Where nobody asked for an image by name, memory does as well if it cannot be made. */
+void
+builder_image(struct builder *b)
 {
-        uint64_t mib = b->spec->limits.disk_mb == SPEC_UNSET ? SPEC_DISK_MB : b->spec->limits.disk_mb, half = b->facts->memory_mb / 2;
+        struct step *s;
 
-        return half > 0 && mib > half && !builder_is_written(b, "disk_mb") ? half : mib;
+        b->plan->is_on_image = b->request->has_image && builder_has(b, LAYER_SIZE);
+        if (!b->plan->is_on_image)
+                return;
+        s = builder_add(b, STEP_IMAGE, "", "limits.disk_mb caps /tmp and the home: they may hold more than fits in memory");
+        s->source = (int)b->request->source_count - 1;
+        s->number = plan_disk_mb(b->spec);
+        s->flags |= b->spec->carrel.disk == SPEC_DISK_AUTO ? STEP_OPTIONAL : 0;
+}
+
+static void
+plan_scratch(struct builder *b)
+{
+        uint64_t mib = plan_memory_disk_mb(b->spec, b->facts);
+
+        if (!b->plan->is_on_image) {
+                builder_add(b, STEP_SCRATCH, "", "limits.disk_mb caps every private place together")->number = builder_has(b, LAYER_SIZE) ? mib << 20 : 0;
+                return;
+        }
+        builder_add(b, STEP_SCRATCH, "", "/run and /dev/shm are memory")->number = plan_shared_memory_mb(b->spec, b->facts) << 20;
+        builder_add(b, STEP_DISK, "", "/tmp and the home are not")->number = mib << 20;
+}
+
+static void
+plan_private_place(struct builder *b, const struct private_row *row)
+{
+        struct step *s = add_text(b, STEP_PRIVATE, row->path, row->name, row->why);
+
+        s->number = row->mode;
+        s->flags |= b->plan->is_on_image && row->is_on_image ? STEP_ON_IMAGE : 0;
 }
 
 static void
 plan_private(struct builder *b)
 {
-        uint64_t mib = private_mib(b);
-
         add_dir(b, "/var", 0755, "holds /var/tmp");
         (void)add_text(b, STEP_LINK, "/var/tmp", "/tmp", "private, gone with the box");
         add_dir(b, "/home", 0755, "holds the home");
-        builder_add(b, STEP_SCRATCH, "", "limits.disk_mb caps every private place together")->number =
-                builder_has(b, LAYER_SIZE) ? mib << 20 : 0;
+        plan_scratch(b);
         for (size_t i = 0; i < sizeof privates / sizeof *privates; i++) {
                 if (!builder_has(b, LAYER_PRIVATE_TMP) && strcmp(privates[i].path, "/tmp") == 0)
                         add_text(b, STEP_BIND, "/tmp", "/tmp", "tests only")->flags |= STEP_DIRECTORY;
                 else
-                        add_text(b, STEP_PRIVATE, privates[i].path, privates[i].name, privates[i].why)->number = privates[i].mode;
+                        plan_private_place(b, &privates[i]);
         }
 }
 

@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "base/scoped.h"
+#include "plan/disk.h"
+#include "prepare/image.h"
 #include "prepare/reach.h"
 #include "prepare/verdict.h"
 #include "sandbox/gitconfig.h"
@@ -432,9 +434,9 @@ static int
 make_plan(const struct prepare_host *host, const struct prepare_request *asked, struct prepared *p, struct error *e)
 {
         const struct sources *s = p->sources;
-        struct plan_request request = { .id = asked->id, .sources = s->items, .source_count = s->count,
+        struct plan_request request = { .id = asked->id, .sources = s->items, .source_count = sources_total(s),
                                         .mounts = s->mounts, .mount_count = s->count, .disks = s->disks,
-                                        .disk_count = s->disk_count, .layers_off = asked->layers_off, .is_living = asked->is_living, .timeout_ms = asked->timeout_ms };
+                                        .disk_count = s->disk_count, .has_image = s->has_image, .why_no_image = p->why_no_image, .layers_off = asked->layers_off, .is_living = asked->is_living, .timeout_ms = asked->timeout_ms };
         struct gitconfig_request git = { .home = is_stranger(host, asked) ? NULL : host->home, .xdg = host->xdg, .workspace = p->workspace };
 
         if (choose_identity(host, p, &request, e) < 0 || add_links(p, &request, e) < 0)
@@ -454,7 +456,10 @@ walk(const struct prepare_host *host, const struct prepare_request *request, str
 {
         if (open_workspace(host, request, p, e) < 0 || open_sources(host, request, p, e) < 0)
                 return -1;
-        return check_sources(host, request, p, e) < 0 ? -1 : make_plan(host, request, p, e);
+        if (check_sources(host, request, p, e) < 0)
+                return -1;
+        p->why_no_image = plan_wants_image(p->spec, &host->facts) ? image_find(p->plans, host, plan_disk_mb(p->spec), p->sources) : NULL;
+        return make_plan(host, request, p, e);
 }
 
 /* The setting that names a secret of the provider's own ("api_key_ref"), or NULL. */

@@ -55,6 +55,7 @@ struct prepared {
         struct sources *sources;
         const struct plan *plan;
         const char *workspace;         /* absolute, without links, or NULL */
+        const char *why_no_image;      /* the private places would be an image on a disk, and are memory: why; or NULL */
         uint32_t outside_uid;
         bool is_short;                 /* of one command: the plan lives in `arena` too */
 };

@@ -723,15 +723,24 @@ sources_open(struct arena *arena, const struct spec *spec, const struct host_rul
                              .s = ret };
 
         ret->count = ret->writable_count = ret->disk_count = 0;
-        ret->has_guards = false;
+        ret->has_guards = ret->has_image = false;
         ret->common = -1;
         return open_mounts(&o, e) < 0 || open_home(&o, e) < 0 || open_tools(&o, e) < 0 ? -1 : check_volumes(ret, e);
 }
 
 void
+sources_add_image(struct sources *s, int take_fd, const struct plan_source *directory)
+{
+        s->items[s->count] = *directory;
+        s->fds[s->count] = s->writable[s->writable_count] = take_fd;
+        s->has_image = true;
+}
+
+void
 sources_fini(struct sources *s)
 {
-        for (size_t i = 0; i < s->count; i++)
+        for (size_t i = 0; i < sources_total(s); i++)
                 (void)close(s->fds[i]);
         s->count = 0;
+        s->has_image = false;
 }

@@ -29,6 +29,7 @@ struct sources {
         const char *volumes[SOURCES_MAX];      /* of a volume: the real path of it, or of the nearest directory above */
         int writable[SOURCES_MAX];     /* the fds of read-write mounts; borrowed from `fds` */
         size_t count, writable_count;
+        bool has_image;                /* items[count] and fds[count]: the directory where an image of the private places will lie, no mount; writable[writable_count] too */
         const char *disks[SOURCES_MAX];  size_t disk_count;   /* "major:minor" of whole disks behind read-write mounts */
         int common;                    /* the source that is the repository of a workspace that is a linked worktree; -1: none */
         bool has_guards;               /* names are looked for while the box lives */
@@ -43,6 +44,13 @@ struct sources {
  */
 int sources_open(struct arena *arena, const struct spec *spec, const struct host_rules *rules, const char *workspace,
                  const struct spec_names *reads, const struct sources_volumes *volumes, bool as_owner, struct sources *ret, struct error *e);
+
+/* Adds the directory of an image behind all mounts; count must be below SOURCES_MAX. */
+void sources_add_image(struct sources *s, int take_fd, const struct plan_source *directory);
+
+/* How many descriptors go to the maker, and on how many file systems something stays free. */
+static inline size_t sources_total(const struct sources *s) { return s->count + s->has_image; }
+static inline size_t sources_floors(const struct sources *s) { return s->writable_count + s->has_image; }
 
 void sources_fini(struct sources *s);
 

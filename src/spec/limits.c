@@ -15,8 +15,8 @@ static const struct field limits_rows[] = {
           .help = "Longest time one command may run, milliseconds; then all its processes are killed. A call that asks for more (--timeout) is refused." },
         { .name = "memory_mb", .camel = "memoryMb", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, memory_mb),
           .min = 1, .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET,
-          .help = "Memory of the whole sandbox, MiB; a hard cap. Counted: the memory of its processes, what its private places hold (disk_mb), "
-                  "shared memory, buffers of sockets, and swap. Not counted: files of mounts, which the kernel may forget." },
+          .help = "Memory of the whole sandbox, MiB; a hard cap. Counted: the memory of its processes, what its private places hold (disk_mb) if they are memory (metadata.carrel.disk), "
+                  "shared memory, buffers of sockets, and swap. Not counted: files of mounts and of an image, which the kernel may forget." },
         { .name = "cpu_ms", .camel = "cpuMs", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, cpu_ms),
           .min = 1, .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET,
           .help = "CPU time one command and its children may use, milliseconds." },
@@ -48,9 +48,10 @@ static const struct field carrel_limits_rows[] = {
         { .name = "io_write_bps", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, io_write_bps), .min = 1,
           .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET, .help = "Bytes written per second, each block device." },
         { .name = "disk_mb", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, disk_mb), .min = 1,
-          .max = 1u << 30, .fallback = SPEC_DISK_MB, .unwritten = "2048, or half of the machine's memory if that is less",
-          .help = "All private writable places together (/tmp, /var/tmp, /run, /dev/shm, home), MiB. They are memory: what they hold counts against memory_mb. "
-                  "They hold one file or directory for each 4 KiB of it, and at least 65536." },
+          .max = 1u << 30, .fallback = SPEC_DISK_MB, .unwritten = "2048; in memory at most half of the machine's",
+          .help = "All private writable places together (/tmp, /var/tmp, /run, /dev/shm, home), MiB. They are memory: what they hold counts against memory_mb. On an image "
+                  "(metadata.carrel.disk) it does not: disk_mb is then the size of /tmp and the home, less a sixteenth for the table of files; /run and /dev/shm are memory, at most half "
+                  "of memory_mb. They hold one file or directory for each 4 KiB; in memory, at least 65536." },
         { .name = "output_bytes", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, output_bytes), .min = 1,
           .max = FIELD_INTEGER_MAX, .fallback = SPEC_UNSET,
           .help = "Standard output and error of one command together; what comes after is dropped and counted." },

@@ -93,6 +93,8 @@ struct spec_lifecycle {
         const char *destroy_on;       /* event name, or NULL for none */
 };
 
+enum spec_disk { SPEC_DISK_AUTO, SPEC_DISK_MEMORY, SPEC_DISK_IMAGE };
+
 enum spec_unix { SPEC_UNIX_ON, SPEC_UNIX_OFF };
 
 struct spec_names { const char *const *items; size_t count; };
@@ -101,6 +103,7 @@ struct spec_carrel {                  /* metadata.carrel: ours, typed and closed
         const char *home;             /* the volume that is the home; NULL: a private one */
         struct spec_place home_place;
         enum spec_unix unix_sockets;  /* `unix: off` closes AF_UNIX inside */
+        enum spec_disk disk;          /* where the private places lie */
         struct spec_names tools;      /* absolute host directories, bound read-only at the same path */
         bool is_strict;               /* `protect: strict`: content is held as well, and a guarded name that is made ends the sandbox */
         struct spec_names protect;    /* more workspace-relative paths to keep read-only */

@@ -101,6 +101,29 @@ def memory():
             check("D05: (control) as many bytes that are memory are one", answer["event"] == "oom_killed", status, answer)
 
 
+def makes_images():
+    with Workspace(carrel="disk: image, limits: {disk_mb: 8}") as ws:
+        done = ws.run(["true"])
+    if done.returncode != 0:
+        report("D03: an image of the private places", skip="this machine or user makes none: %s" % done.stderr.decode().split("\n", 1)[0][:160])
+    return done.returncode == 0
+
+
+def image_places():
+    """The same of private places on an image: /tmp and the home hold disk_mb together, less the table of files; /run and /dev/shm are memory beside it."""
+    with Workspace(limits="memory_mb: 64", carrel="disk: image, limits: {disk_mb: 32}") as ws:
+        total = filled(ws.python(FILL.replace("'/run','/dev/shm',", "")))
+        check("D03: on an image /tmp, /var/tmp and the home hold disk_mb, less its table", 24 <= total <= 30, total)
+        total = filled(ws.python(FILL.replace("('/tmp','/run','/dev/shm',os.environ['HOME'],'/var/tmp')", "('/run','/dev/shm')")))
+        check("D03: ... and /run and /dev/shm half of memory_mb", 24 <= total <= 32, total)
+        if has_layers():
+            total = filled(ws.without("size", ["python3", "-c", FILL.replace("'/run','/dev/shm',", "").replace("range(24)", "range(18)")]))
+            check("D03: (control) with size off they hold all they are given", total == 54, total)
+        done = ws.python(INODES % ("/tmp", 100000))
+        count, code = done.stdout.split()
+        check("D06: on an image there is one file for each 4 KiB of disk_mb", 8000 < int(count) <= 8192 and code == b"28", done)
+
+
 def places():
     with Workspace(carrel="limits: {disk_mb: 32}") as ws:
         total = filled(ws.python(FILL))
@@ -114,6 +137,8 @@ def places():
         with Workspace(carrel="limits: {disk_mb: 320}") as larger:
             count, code = larger.python(INODES % ("/tmp", 100000)).stdout.split()
             check("D06: ... and there is one for each 4 KiB of disk_mb", 81000 < int(count) <= 81920 and code == b"28", count, code)
+        if makes_images():
+            image_places()
         done = ws.sh("for i in 1 2; do : > /workspace/f$i; done; : > /tmp/one")
         check("D06: ... and the next sandbox begins with all of them", done.returncode == 0, done)
         if has_layers():

@@ -4,7 +4,7 @@ Printed by `tools/python-client asyncio`; `./dev docs` writes it. Do not edit.
 """
 
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
-from ._operations import DaemonInfo, Denial, ExecInfo, FileEntry, PortUrl, SandboxInfo, Token
+from ._operations import DaemonInfo, Denial, ExecInfo, FileEntry, PortUrl, SandboxInfo, Token, Volume
 from ._process import KEEP_BYTES, CommandFailedError, Result
 from ._client import Command, Data, Path
 from ._thread import (

@@ -246,7 +246,7 @@ class SandboxTimeoutError(LimitError, builtins.TimeoutError):
 
 
 class SandboxOomError(LimitError):
-    """Raise limits.memory_mb."""
+    """Raise limits.memory_mb. Files in /tmp and the home count too where they are memory: remove some, or set metadata.carrel.disk."""
 
     code = "sandbox_oom"
     http_status = 507

@@ -92,7 +92,7 @@ class Result:
         """What to do next, where something is known."""
         words = [denial.message for denial in self.denied]
         time = {"call": "Give it more time with `timeout`.", "host": "The host file sets this limit: limits_max.timeout_ms."}.get(self.timeout_by or "", "Raise limits.timeout_ms in SANDBOX.md.")
-        limit = {"timed_out": time, "oom_killed": "Raise limits.memory_mb.", "cpu_limit": "Raise limits.cpu_ms."}.get(self.outcome)
+        limit = {"timed_out": time, "oom_killed": "Raise limits.memory_mb. Files in /tmp and the home count too where they are memory.", "cpu_limit": "Raise limits.cpu_ms."}.get(self.outcome)
         return " ".join(words + ([limit] if limit else []))
 
     @property

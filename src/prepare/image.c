@@ -1,0 +1,89 @@
+/*
+ * prepare/image.c - a directory of the host on whose disk a sandbox's image can lie.
+ *
+ * Room: prepare (joining). Touches: fd; looks at three directories, /dev/loop-control and /proc/filesystems.
+ * Theory: what can be known before is a reason in words, here. What only the attempt shows (no loop device is free, a container without device
+ * nodes) is the maker's to report.
+ */
+#include "prepare/image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/floor.h"
+#include "base/scoped.h"
+#include "plan/disk.h"
+
+enum { LIST_ROOM = 4096, SPARE_MB = 64 };      /* room on the disk beside the image: twice the floor */
+
+static bool
+has_ext4(void)
+{
+        char text[LIST_ROOM];
+        scoped_fd int fd = open("/proc/filesystems", O_RDONLY | O_CLOEXEC);
+        ssize_t len = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+
+        text[len > 0 ? len : 0] = '\0';
+        return strstr(text, "\text4\n") != NULL;
+}
+
+static int
+open_directory(const struct prepare_host *host, const char **ret_path)
+{
+        const char *const places[] = { host->state, "/var/lib/carrel", "/var/tmp" };
+        int fd = -1;
+
+        for (size_t i = host->state ? 0 : 1; i < sizeof places / sizeof *places && fd < 0; i++) {
+                fd = open(places[i], O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                *ret_path = places[i];
+        }
+        return fd;
+}
+
+/* The file system of `fd`: NULL, or why it does not hold an image. */
+static const char *
+judge(struct arena *arena, int fd, const char *path, uint64_t mb)
+{
+        struct statvfs room;
+        struct statfs fs;
+
+        if (fstatfs(fd, &fs) < 0 || fstatvfs(fd, &room) < 0)
+                return arena_format(arena, "%s cannot be looked at: %s", path, strerror(errno));
+        if (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC)
+                return arena_format(arena, "%s is memory itself (tmpfs)", path);
+        if ((uint64_t)room.f_bavail * room.f_frsize >> 20 < mb + SPARE_MB)
+                return arena_format(arena, "%s has %" PRIu64 " MiB free, and %" PRIu64 " are needed", path, (uint64_t)room.f_bavail * room.f_frsize >> 20, mb + SPARE_MB);
+        return floor_is_passed(&room, SPARE_MB) ? arena_format(arena, "the disk of %s is nearly full", path) : NULL;
+}
+
+const char *
+image_find(struct arena *arena, const struct prepare_host *host, uint64_t mb, struct sources *sources)
+{
+        const char *path = NULL, *why;
+        scoped_fd int fd = -1;
+        struct stat st;
+
+        if (!host->facts.is_privileged)
+                return "only root can mount one";
+        if (mb > PLAN_IMAGE_MB_MAX)
+                return "it holds 4 TiB at most";
+        if (access("/dev/loop-control", F_OK) < 0)
+                return "this machine has no loop devices (/dev/loop-control)";
+        if (!has_ext4())
+                return "the kernel has no ext4 (modprobe ext4)";
+        if (sources->count == SOURCES_MAX)
+                return "there are too many mounts beside it";
+        fd = open_directory(host, &path);
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return "neither /var/lib/carrel nor /var/tmp can be opened";
+        why = judge(arena, fd, path, mb);
+        if (!why)
+                sources_add_image(sources, fd_take(&fd), &(struct plan_source){ .host_path = path, .device = st.st_dev, .inode = st.st_ino, .is_directory = true });
+        return why;
+}
