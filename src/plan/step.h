@@ -27,7 +27,7 @@ enum step_flag {
         STEP_DEV       = 1u << 7,    /* tests only: without nodev */
         STEP_SOFT      = 1u << 8,    /* RLIMIT of open files: soft STEP_FILES_SOFT, which a process may raise to the hard one */
         STEP_HELD      = 1u << 9,    /* a volume: what must be found is what its VOLUME step opened */
-        STEP_ON_IMAGE  = 1u << 10,    /* a private place: on the image, else in the scratch */
+        STEP_ON_IMAGE  = 1u << 10,   /* a private place: on the image, else in the scratch */
 };
 
 /* CGROUP_WATCH counts: what the file tells. OOM_CONTROL also ends the box at the first kill for want of memory. */
