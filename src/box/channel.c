@@ -335,7 +335,7 @@ enum heard { HEARD_LAST, HEARD_SOME, HEARD_ALL };      /* he is gone; there may 
 static enum heard
 hear(struct channel *c)
 {
-        unsigned char bytes[INPUT_CHUNK];
+        static unsigned char bytes[INPUT_CHUNK];               /* not cleared for each turn */
 
         for (int turns = INPUT_TURN; turns > 0 && may_speak(c) && !c->is_broken; turns--) {
                 ssize_t got = recv(c->fd, bytes, sizeof bytes, MSG_DONTWAIT);

@@ -249,7 +249,7 @@ void
 names_collect(struct names *n, bool asks_kernel)
 {
         struct wire_wall_denied d = { .at_ms = clock_boot_ms(), .reason = DENIAL_NO_NETWORK };
-        char snmp[TEXT_ROOM], snmp6[TEXT_ROOM];
+        static char snmp[TEXT_ROOM], snmp6[TEXT_ROOM];         /* not cleared for each command */
         uint64_t now;
 
         if (n->socket < 0)

@@ -119,6 +119,32 @@ capture(struct stream *s, const char *bytes, size_t len)
         s->dropped += len - kept;
 }
 
+/* A command's three streams have theirs ready: most commands say little, and what is asked for in this size is mapped, and unmapped again. */
+static char first[STREAM_BUFFER], second[STREAM_BUFFER], third[STREAM_BUFFER];
+static struct ready { char *bytes; bool is_taken; } ready[] = { { first, false }, { second, false }, { third, false } };
+
+static char *
+take_buffer(void)
+{
+        for (size_t i = 0; i < sizeof ready / sizeof *ready; i++)
+                if (!ready[i].is_taken) {
+                        ready[i].is_taken = true;
+                        return ready[i].bytes;
+                }
+        return malloc(STREAM_BUFFER);
+}
+
+static void
+give_buffer(char *buffer)
+{
+        for (size_t i = 0; i < sizeof ready / sizeof *ready; i++)
+                if (buffer == ready[i].bytes) {
+                        ready[i].is_taken = false;
+                        return;
+                }
+        free(buffer);
+}
+
 /* The source is over: what was held for its next read is all there is of it. */
 static void
 flush_held(struct stream *s)
@@ -130,10 +156,10 @@ flush_held(struct stream *s)
 static void
 fill(struct stream *s)
 {
-        char raw[STREAM_BUFFER / VISIBLE_MAX - VISIBLE_HELD_MAX];
+        static char raw[STREAM_BUFFER / VISIBLE_MAX - VISIBLE_HELD_MAX];       /* not cleared for each read */
         ssize_t got;
 
-        if (!s->buffer && !(s->buffer = malloc(STREAM_BUFFER))) {
+        if (!s->buffer && !(s->buffer = take_buffer())) {
                 close_from(s);
                 return;
         }
@@ -246,7 +272,7 @@ stream_fini(struct stream *s)
 {
         close_from(s);
         close_to(s);
-        free(s->buffer);
+        give_buffer(s->buffer);
         free(s->captured);
         s->buffer = s->captured = NULL;
 }
