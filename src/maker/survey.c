@@ -558,7 +558,8 @@ survey_look(struct survey *s, bool is_busy)
                 send(&l, KEPT_MORE, "", "");
         if (l.is_cut || l.is_partial)
                 send(&l, KEPT_BOUND, "", count);
-        s->since = began;
+        if (!is_busy)                          /* else a command could have renamed directories out of our way */
+                s->since = began;
         s->rested = s->begun = (struct timespec){ 0, 0 };
         s->is_open = is_busy;
         s->due_ms = UINT64_MAX;

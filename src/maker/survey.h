@@ -64,7 +64,7 @@ void survey_mark(struct survey *s, const struct timespec *began);
 /* The payload has no process any more: a look is due SURVEY_PAUSE_MS later. */
 void survey_rest(struct survey *s);
 
-/* Looks at every source, moves and reports. With `is_busy` a command is running: what it makes from now on is for the next look. */
+/* Looks at every source, moves and reports. With `is_busy` a command is running and may rename what is looked at: the next look begins at the same moment again. */
 void survey_look(struct survey *s, bool is_busy);
 
 /* After the last process is gone: a last look where one is missing, and everything is closed. */

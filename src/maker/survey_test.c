@@ -166,6 +166,10 @@ only_the_time_of_commands_counts(void **state)
         make_repository("own/.git", "[core]\nfsmonitor = x\n");
         survey_rest(&s);
         assert_true(s.due_ms != UINT64_MAX);
+        survey_look(&s, true);
+        assert_int_equal(news_count, 1);
+        assert_true(s.is_open && s.since.tv_sec == now.tv_sec && s.since.tv_nsec == now.tv_nsec);      /* what was hidden from this look is found by the next */
+        news_count = 0;
         survey_look(&s, false);
         assert_int_equal(news_count, 1);
         assert_told(0, KEPT_REPOSITORY, "own/.git", "core.fsmonitor");
