@@ -63,7 +63,7 @@ def holds_more_than_memory():
         check("/run and /dev/shm are memory, half of memory_mb", got[2] == got[3] == ("tmpfs", 64), got)
         check("no name of a device or of the image is seen", b"loop" not in done.stdout and b"#" not in done.stdout and b"deleted" not in done.stdout, done.stdout)
         text = plan(ws)
-        check("`carrel plan` says so", "/tmp and /home/agent lie on a sized image" in text and "count against memory_mb" in text, text)
+        check("`carrel plan` says so", "/tmp and /home/agent: on an image of fixed size" in text and "count against memory_mb" in text, text)
         ws.write("SANDBOX.md", ws.read("SANDBOX.md").replace(b"{carrel: {", b"{carrel: {disk: memory"))
         status, answer = ws.json(fill(400))
         check("(control) disk: memory, and the same is oom_killed", answer["event"] == "oom_killed", status, answer)
@@ -118,7 +118,7 @@ def refusals():
             done = auto.run(KINDS) if runs else None
             check("... and auto is memory" if runs else "... (a sandbox cannot have a /proc of its own over this one)", not runs or done.returncode == 0 and [kind for kind, _ in kinds(done)] == ["tmpfs"] * 4, done)
             text = plan(auto)
-            check("... as `carrel plan` says", is_late or ("an image on the host's disk cannot be had: " in text and word.decode() in text), text)
+            check("... as `carrel plan` says", is_late or ("cannot use an image on the host's disk: " in text and word.decode() in text), text)
 
         def covered(what, by, word, **more):
             """In a mount namespace of ours alone; what is on top goes again."""
