@@ -303,11 +303,11 @@ exec_view_answer(struct exchange *x, int status, struct exec_view *v, int is_bas
 }
 
 int
-exec_failed_read(struct error *e, const struct wire_exec_failed *failed, const char *cwd)
+exec_failed_read(struct error *e, const struct wire_exec_failed *failed, const char *name, const char *cwd)
 {
         switch (failed->stage) {
         case WIRE_STAGE_LOOKUP:
-                (void)lookup_refuse(NULL, failed->sys, e);
+                (void)lookup_refuse(name, failed->sys, e);
                 (void)memcpy(e->path, "argv/0", sizeof "argv/0");
                 return -1;
         case WIRE_STAGE_DIRECTORY:

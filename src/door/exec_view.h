@@ -53,7 +53,7 @@ void exec_view_write(struct json_writer *w, struct exec_view *v, int is_base64);
 /* The same as an answer, which takes the captured bytes: long ones are written as the client reads. */
 void exec_view_answer(struct exchange *x, int status, struct exec_view *v, int is_base64);
 
-/* Why a command did not start, as an error. `cwd`: the directory that the call named, or NULL. Always returns -1. */
-int exec_failed_read(struct error *e, const struct wire_exec_failed *failed, const char *cwd);
+/* Why a command did not start, as an error. `name` (argv[0]) and `cwd`: the program and the directory that the call named, or NULL. Always returns -1. */
+int exec_failed_read(struct error *e, const struct wire_exec_failed *failed, const char *name, const char *cwd);
 
 #endif

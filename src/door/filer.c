@@ -62,7 +62,7 @@ on_failed(struct follow *follow, const struct wire_exec_failed *failed)
         if (failed->sys == EROFS || failed->sys == EACCES)
                 (void)file_error_read(&e, failed->sys, NULL, 0);
         else
-                (void)exec_failed_read(&e, failed, NULL);
+                (void)exec_failed_read(&e, failed, NULL, NULL);
         filer_fail(of(follow), &e);
 }
 

@@ -36,7 +36,7 @@ enum mode {
 
 #define LAST_OF_ALL ".end"
 
-enum { QUIET_MS = 15 * 1000, ID_ROOM = 65, CWD_ROOM = 201 /* its beginning, for a message */ };
+enum { QUIET_MS = 15 * 1000, ID_ROOM = 65, NAME_ROOM = 201, CWD_ROOM = 201 /* the beginnings of both, for a message */ };
 
 struct session {
         struct keeper_call call;       /* first */
@@ -51,7 +51,7 @@ struct session {
         char tails[2][4];              /* MODE_EVENTS: the beginning of a character whose end has not come */
         size_t tail_lens[2];
         uint64_t tail_ends[2];
-        char id[ID_ROOM], cwd[CWD_ROOM];
+        char id[ID_ROOM], name[NAME_ROOM], cwd[CWD_ROOM];
         struct exec_view view;
 };
 
@@ -235,7 +235,7 @@ on_failed(struct follow *f, const struct wire_exec_failed *failed)
         struct session *s = of_follow(f);
         struct error e;
 
-        (void)exec_failed_read(&e, failed, s->cwd);
+        (void)exec_failed_read(&e, failed, s->name[0] ? s->name : NULL, s->cwd);
         fail_session(s, &e);
 }
 
@@ -525,6 +525,7 @@ rest_exec(struct exchange *x, const struct route *r)
         }
         call = (struct record){ w.bytes, w.len };
         (void)snprintf(s->id, sizeof s->id, "%s", record_get_text(&call, FIELD_ID, ""));
+        (void)snprintf(s->name, sizeof s->name, "%.*s", NAME_ROOM - 1, record_get_text(&call, FIELD_ARGV, ""));
         (void)snprintf(s->cwd, sizeof s->cwd, "%.*s", CWD_ROOM - 1, record_get_text(&call, FIELD_CWD, ""));
         s->stays = record_get_bool(&call, FIELD_BACKGROUND, 0);
         s->mode = exchange_accepts(x, "text/event-stream") ? MODE_EVENTS : s->stays && !record_get_bool(&call, FIELD_WAIT_PORTS, 0) ? MODE_STARTED : MODE_WHOLE;

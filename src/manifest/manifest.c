@@ -32,7 +32,7 @@ expect(const struct node *n, enum node_kind kind, const char *path, struct error
         if (n->kind == kind)
                 return 0;
         (void)fail_at(e, ERROR_SCHEMA_INVALID, path, "type", "%s must be a %s, not a %s",
-                      *path ? path : "the document", node_kind_name(n->kind), node_kind_name(kind));
+                      *path ? path : "the document", node_kind_name(kind), node_kind_name(n->kind));
         return place_error(e, n);
 }
 

@@ -174,7 +174,7 @@ request_exec_error(struct error *e, const struct wire_exec_failed *f, const stru
                 { WIRE_STAGE_SPAWN, 2 /* ENOENT */, ERROR_COMMAND_NOT_FOUND, "the command or its interpreter was not found" },
                 { WIRE_STAGE_SPAWN, 0, ERROR_COMMAND_NOT_EXECUTABLE, "the command cannot be executed" },
         };
-        const struct node *cwd = node_find(arguments, "cwd");
+        const struct node *cwd = node_find(arguments, "cwd"), *name = node_at(node_find(arguments, "argv"), 0);
         int sys = f->sys < 0 ? -f->sys : f->sys;
 
         if (f->stage == WIRE_STAGE_DIRECTORY && cwd && cwd->kind == NODE_STRING) {
@@ -182,7 +182,7 @@ request_exec_error(struct error *e, const struct wire_exec_failed *f, const stru
                 return;
         }
         if (f->stage == WIRE_STAGE_LOOKUP) {
-                (void)lookup_refuse(NULL, sys, e);
+                (void)lookup_refuse(name && name->kind == NODE_STRING ? name->text : NULL, sys, e);
                 return;
         }
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -54,7 +54,9 @@ no_memory(struct error *e)
 static int
 wrong(struct error *e, const char *name, const char *expected)
 {
-        return fail_at(e, ERROR_INVALID_ARGUMENT, name, NULL, "`%.64s` must be %s", name, expected);
+        (void)fail_at(e, ERROR_INVALID_ARGUMENT, name, NULL, "`%.64s` must be %s", name, expected);
+        error_hint(e, strcmp(name, "argv") == 0 ? "Write argv: [\"ls\", \"-l\"]; a line for a shell is command: \"ls -l\"." : "tools/list shows what it takes.");
+        return -1;
 }
 
 static int

@@ -13,6 +13,8 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "rig"))
 from box_rig import ALWAYS, CARREL, ROOT, Workspace, check, end, manifest, need_programs, report
 from daemon_rig import Daemon
+import python_rig  # noqa: F401  the package of sdk/python from its folder
+from carrel import Carrel
 
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mistakes.txt")
 HEAD = "---\nschema: sandbox/v1\nprovider: local\nconfig: {}\n%s\n---\n"
@@ -142,9 +144,31 @@ def daemons():
             judge("a sandbox that was stopped", carrel(ws, "exec", "--state", d.state, "gone", "--", "true"), 126, ["the sandbox gone ended", "it was stopped", "carrel ls"])
 
 
+def fronts():
+    """Over HTTP, and from Python: the same words."""
+    with Daemon() as d:
+        box = d.create()
+        for body, status, words in (({"argv": ["gti"]}, 404, ["gti: there is no such command", "Check the spelling of gti."]), ({"argv": ["debian:12"]}, 404, ["Carrel has no images"]),
+                                    ({"argv": ["ls | wc"]}, 404, ["sh -c 'ls | wc'"]), ({"argv": ["/etc"]}, 422, ["/etc: this is a directory"]), ({"argv": "ls"}, 400, ["argv must be"])):
+            answer = d.call("POST", "/v1/sandboxes/%s/execs" % box, body)
+            check("POST execs %s" % body, answer.status == status and all(w in json.loads(answer.body)["error"]["message"] + answer.json["error"]["hint"] for w in words), answer)
+        answer = d.call("POST", "/v1/sandboxes", {"manifest": "x"})
+        check("a manifest that is a word", answer.status == 422 and "must be a map, not a string" in answer.json["error"]["message"], answer)
+        client = Carrel(state=d.state)
+        for what, kind, call, words in (("create(timeout='5m')", TypeError, lambda: client.create(timeout="5m"), "a number of seconds"),
+                                        ("run(['gti'])", FileNotFoundError, lambda: client.get(box).run(["gti"]), "gti: there is no such command"),
+                                        ("another state directory", OSError, lambda: Carrel(state="/no/such").list(), "carrel serve --state /no/such")):
+            try:
+                call()
+                report("Python: " + what, ["nothing was raised"])
+            except kind as e:
+                check("Python: " + what, words in str(e), str(e))
+
+
 need_programs()
 tables()
 pasted()
 machine()
 daemons()
+fronts()
 end()

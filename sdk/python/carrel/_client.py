@@ -135,7 +135,11 @@ def absolute(path: Optional[Path]) -> Optional[str]:
 
 
 def milliseconds(seconds: Optional[float]) -> Optional[int]:
-    return None if seconds is None else max(1, round(seconds * 1000))
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
+        raise TypeError("a time is a number of seconds, for example 300 or 0.5, not %r" % (seconds,))
+    return max(1, round(seconds * 1000))
 
 
 def bytes_of(data: Data) -> bytes:
