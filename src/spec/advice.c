@@ -97,7 +97,7 @@ habit(enum map map, const char *key)
 static const struct field *
 row_of(const struct field_set *set, const char *key)
 {
-        for (size_t i = 0; i < set->count; i++)
+        for (size_t i = 0; set && i < set->count; i++)
                 if (set->rows[i].kind != FIELD_UNSUPPORTED && (strcmp(set->rows[i].name, key) == 0 || (set->rows[i].camel && strcmp(set->rows[i].camel, key) == 0)))
                         return &set->rows[i];
         return NULL;
