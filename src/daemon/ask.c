@@ -1,5 +1,5 @@
 /*
- * daemon/ask.c - asking the fetcher, and waiting for its answer.
+ * daemon/ask.c - sends a request to the fetcher and waits for its answer.
  *
  * Room: daemon (joining). Touches: fd, mem.
  */

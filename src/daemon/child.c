@@ -1,9 +1,10 @@
 /*
- * daemon/child.c - starting one process of the daemon.
+ * daemon/child.c - starts one process of the daemon.
  *
  * Room: daemon (joining). Touches: processes, fd.
- * Theory: the program is a sealed memory file of ours: no path that somebody could have changed meanwhile. PR_SET_PDEATHSIG ends it with the launcher; the
- * boxes, which somebody else forks, know nothing of that and live on.
+ * Theory: the program is a sealed memory file of Carrel, so no other process can have changed it.
+ * PR_SET_PDEATHSIG ends the child with the launcher. The spawner forks the boxes, so they are not
+ * affected and keep running.
  */
 #include "daemon/child.h"
 
@@ -25,7 +26,10 @@
 
 enum { AWAY = 64, FD_LAST = 1024 };
 
-/* After fork: only what is safe there. Descriptors first go out of the way, then to their places. */
+/*
+ * Runs after fork, so it may only use async-signal-safe calls. Moves the descriptors out of the way
+ * first, then to their places.
+ */
 static int
 place_descriptors(const struct child_request *r, int *image)
 {
@@ -69,7 +73,10 @@ become(const struct child_request *r, int image, char **argv, pid_t parent)
         if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent)
                 _exit(125);
         signals_as_at_birth();
-        /* Out of the terminal's reach: Ctrl-C there is the launcher's to hear, who stops the others in their order. */
+        /*
+         * A new session has no terminal: Ctrl-C reaches only the launcher, which stops the others
+         * in order.
+         */
         (void)setsid();
         if (chdir("/") < 0 || place_descriptors(r, &image) < 0)
                 _exit(125);

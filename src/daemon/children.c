@@ -1,8 +1,9 @@
 /*
- * daemon/children.c - spawner, keeper, door, fetcher and gate: started together, signalled together.
+ * daemon/children.c - starts, signals and awaits spawner, keeper, door, fetcher and gate together.
  *
  * Room: daemon (joining). Touches: processes, sockets.
- * Theory: who talks to whom is the graph's table; each link becomes a descriptor at both its ends, and nobody else holds one.
+ * Theory: the graph's table lists the links. Each link becomes a descriptor at both ends, and no
+ * other process holds one.
  */
 #include "daemon/children.h"
 
@@ -20,12 +21,12 @@
 enum { NUMBER_ROOM = 16, LINK_MAX = 32 };
 
 #ifdef CARREL_TEST_LAYERS
-static const bool tests_environment = true;    /* tests make parts misbehave by it */
+static const bool tests_environment = true;    /* tests use it to make processes misbehave */
 #else
 static const bool tests_environment = false;
 #endif
 
-/* -- starting --------------------------------------------------------------------------------------------------------- */
+/* -- starting ---------------------------------------------------------------------------------- */
 
 static void
 say(struct child_request *r, const char *option, const char *value)
@@ -34,7 +35,7 @@ say(struct child_request *r, const char *option, const char *value)
         r->words[r->word_count++] = value;
 }
 
-/* Words that are no descriptors. */
+/* Arguments other than descriptors. */
 static void
 add_words(const struct children_given *g, struct child_request *r)
 {
@@ -49,7 +50,7 @@ add_words(const struct children_given *g, struct child_request *r)
                 say(r, "--delete-after", g->delete_after_ms);
 }
 
-/* One end of each pair, where the link has one. */
+/* Both ends of the pair of each link that has one. */
 struct pairs { int ends[LINK_MAX][2]; };
 
 static void
@@ -86,7 +87,10 @@ make_pairs(const struct children_given *g, struct pairs *pairs, struct error *e)
         return 0;
 }
 
-/* Nobody but the two of them may hold an end: each learns of the other's going by it. */
+/*
+ * Only the two linked processes may hold an end: an end that closes tells each that the other has
+ * exited.
+ */
 static void
 close_pairs(struct pairs *pairs)
 {
@@ -96,9 +100,9 @@ close_pairs(struct pairs *pairs)
                                 (void)close(pairs->ends[i][end]);
 }
 
-/* -- the gate ----------------------------------------------------------------------------------------------------------- */
+/* -- the gate ---------------------------------------------------------------------------------- */
 
-/* The end of the pair that stays here. */
+/* Keeps the launcher's end of the pair. */
 static void
 keep_gates(struct children *c, struct pairs *pairs)
 {
@@ -140,7 +144,7 @@ children_close(struct children *c)
         c->gates = -1;
 }
 
-/* -- all --------------------------------------------------------------------------------------------------------------- */
+/* -- all children ------------------------------------------------------------------------------ */
 
 int
 children_start(struct children *c, const struct children_given *g, const struct listeners *l, struct error *e)
@@ -153,7 +157,8 @@ children_start(struct children *c, const struct children_given *g, const struct 
                 bool has_environment = tests_environment || graph_process((enum graph_process)p)->has_environment;
                 struct child_request r = { .process = (enum graph_process)p, .environment = has_environment ? environ : NULL };
 
-                if (p == PROCESS_GATE)                 /* once the keeper can be told of it */
+                /* the gate starts later, when the keeper can be sent its socket */
+                if (p == PROCESS_GATE)
                         continue;
                 add_words(g, &r);
                 add_descriptors(l, &pairs, &r, numbers);
@@ -167,7 +172,7 @@ children_start(struct children *c, const struct children_given *g, const struct 
         return result;
 }
 
-/* -- as one ------------------------------------------------------------------------------------------------------------ */
+/* -- the group --------------------------------------------------------------------------------- */
 
 bool
 children_any(const struct children *c)
@@ -181,7 +186,8 @@ children_any(const struct children *c)
 void
 children_signal(const struct children *c, int number)
 {
-        for (int p = PROCESS_CHILDREN; p-- > 0;)       /* the door first: nobody new comes in */
+        /* the door first, so that no new client connects */
+        for (int p = PROCESS_CHILDREN; p-- > 0;)
                 if (c->pids[p] > 0)
                         (void)kill(c->pids[p], number);
 }

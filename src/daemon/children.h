@@ -1,5 +1,5 @@
 /*
- * daemon/children.h - the processes of the daemon, as one.
+ * daemon/children.h - the child processes of the daemon as one group.
  */
 #ifndef CARREL_DAEMON_CHILDREN_H
 #define CARREL_DAEMON_CHILDREN_H
@@ -13,31 +13,38 @@
 #include "secret/sources.h"
 
 struct children {
-        pid_t pids[PROCESS_CHILDREN];  /* 0: not there */
-        int gates;                     /* where the keeper is told of gates, -1: no keeper */
+        pid_t pids[PROCESS_CHILDREN];  /* 0: not running */
+        int gates;                     /* announces new gates to the keeper; -1: no keeper */
 };
 
-/* What they are given besides descriptors. */
+/* What the children are given besides descriptors. */
 struct children_given {
         const char *state, *ingress;                   /* `ingress` may be "" */
         const char *pool, *delete_after_ms;            /* or NULL */
-        int (*sources)(void *ctx, struct secret_sources *ret, struct error *e);        /* of secrets; NULL: there are none, and no fetcher */
+        /* sources of secrets; NULL: none, and no fetcher */
+        int (*sources)(void *ctx, struct secret_sources *ret, struct error *e);
         void *ctx;
 };
 
-/* Starts all but the gate, in their order, each with its descriptors. On failure those that began are in `c`. Errors: ERROR_BACKEND_FAILED and child_start()'s. */
+/*
+ * Starts all but the gate in order, each with its descriptors. On failure `c` holds those that were
+ * started. Errors: ERROR_BACKEND_FAILED and those of child_start().
+ */
 int children_start(struct children *c, const struct children_given *given, const struct listeners *l, struct error *e);
 
-/* Starts a gate, and tells the keeper: what gate it had before is forgotten by that. Errors: as child_start(). */
+/*
+ * Starts a gate and announces it to the keeper, which then forgets its previous gate. Errors: those
+ * of child_start().
+ */
 int children_start_gate(struct children *c, struct error *e);
 
-/* Lets go of what is held of them but their processes. */
+/* Closes the descriptors held for the children. Does not end the processes. */
 void children_close(struct children *c);
 
 bool children_any(const struct children *c);
 void children_signal(const struct children *c, int number);
 
-/* Waits until all are gone. */
+/* Waits until all children have exited. */
 void children_wait(const struct children *c);
 
 #endif

@@ -1,14 +1,18 @@
 /*
- * daemon/fetcher.c - asks the sources of secrets' values, each time in a process of its own.
+ * daemon/fetcher.c - gets the values of secrets from their sources, each time in a new process.
  *
- * Room: daemon (joining, program: a fork of the launcher, or of `carrel run` as root before it lets go of executing). Touches: processes, fd, its own privileges; through the room secret what the host
- * file names as sources.
- * Theory, the ladder: out of the launcher's session, nothing open but its socket, no privileges, no dump. It reads no text but names of
- * secrets. A worker answers by itself and ends: no value is ever in the process that stays, but those of the operator's environment.
- * S2: a source that hangs keeps nobody waiting but whose commands ask it (the keeper gives it a few questions of one owner at once); S3: every question is answered, also where its worker died.
+ * Room: daemon (joining, program: a fork of the launcher, or of `carrel run` as root before it
+ * gives up executing). Touches: processes, fd, its own privileges; through the room secret what the
+ * host file names as sources.
+ * Theory, the ladder: it leaves the launcher's session, keeps only its socket open, drops
+ * privileges and cannot be dumped. The only text it reads is names of secrets. A worker answers the
+ * request itself and ends. So the permanent process never holds a value, except those of the
+ * operator's environment.
+ * S2: a source that hangs delays only commands that use it: the keeper limits the open requests of
+ * one owner. S3: every request is answered, even if its worker died.
  *
- *     keeper --names--> fetcher --fork--> worker --values--> keeper
- *                          \---- the worker died ----------> keeper
+ *    keeper --names--> fetcher --fork--> worker --values--> keeper
+ *                         \---- the worker died ----------> keeper
  */
 #include "daemon/fetcher.h"
 
@@ -37,7 +41,7 @@ enum { SOCKET = 3, WORKERS_MAX = 64, BODY_ROOM = 64 * 1024, CAPABILITIES = 64, F
 struct origin { fetcher_load *load; void *ctx; };
 struct worker { pid_t pid; uint32_t serial; };
 
-/* -- answers ---------------------------------------------------------------------------------------------------------- */
+/* -- answers ----------------------------------------------------------------------------------- */
 
 static size_t
 put(unsigned char *body, size_t at, const char *text)
@@ -94,7 +98,7 @@ tell_values(uint32_t serial, const char *const *slugs, size_t count, const struc
         return result;
 }
 
-/* -- one question ------------------------------------------------------------------------------------------------------ */
+/* -- one request ------------------------------------------------------------------------------- */
 
 static int
 read_slugs(const unsigned char *body, size_t len, const char **slugs, size_t count)
@@ -142,7 +146,7 @@ begin_work(const struct origin *from, struct worker *w, const unsigned char *bod
 {
         pid_t parent = getpid();
 
-        /* lint: body is the receiver's own room, never NULL. The serial is the head's first. */
+        /* lint: body is the receiver's own room, never NULL; the head begins with the serial */
         memcpy(&w->serial, body, sizeof w->serial);
         w->pid = fork();
         if (w->pid == 0)
@@ -178,12 +182,12 @@ find_place(struct worker workers[WORKERS_MAX])
         return NULL;
 }
 
-/* -- the process that stays -------------------------------------------------------------------------------------------- */
+/* -- the permanent process --------------------------------------------------------------------- */
 
 static void
 on_child(int number)
 {
-        (void)number;                  /* it only has to end the wait */
+        (void)number;                  /* it only has to interrupt the wait */
 }
 
 static void
@@ -202,7 +206,9 @@ hear_signals(sigset_t *ret_open)
         (void)sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
-/* A command that is executed as root gets none back either: there is none in the bounding set. */
+/*
+ * The bounding set is emptied as well, so a command executed as root does not regain a capability.
+ */
 static int
 drop_privileges(void)
 {

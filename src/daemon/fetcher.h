@@ -1,5 +1,6 @@
 /*
- * daemon/fetcher.h - the process that asks the sources of secrets' values, so that the keeper executes nothing and waits for nobody.
+ * daemon/fetcher.h - the process that gets the values of secrets from their sources. So the keeper
+ * executes nothing and never waits.
  */
 #ifndef CARREL_DAEMON_FETCHER_H
 #define CARREL_DAEMON_FETCHER_H
@@ -9,16 +10,23 @@
 #include "base/error.h"
 #include "secret/sources.h"
 
-/* Which sources there are. Called in the process of each question, whose memory ends with it. */
+/*
+ * Loads the list of sources. Called in a new process for each request; its memory is freed when
+ * that process ends.
+ */
 typedef int fetcher_load(void *ctx, struct secret_sources *ret, struct error *e);
 
 /*
- * Starts it: a fork of its parent. `fd` (borrowed) is its end of a seqpacket pair with who asks. It dies with its parent, and when the other
- * end is closed. Errors: ERROR_BACKEND_FAILED.
+ * Starts the fetcher as a fork of the caller. `fd` (borrowed) is its end of a seqpacket pair with
+ * its client. It dies with its parent, or when the other end is closed. Errors:
+ * ERROR_BACKEND_FAILED.
  */
 int fetcher_start(fetcher_load *load, void *ctx, int fd, pid_t *ret, struct error *e);
 
-/* For who has nothing else to do meanwhile: asks over the other end and waits. As secret_sources_fetch(); also ERROR_PROTOCOL, ERROR_UNAVAILABLE. */
+/*
+ * Requests values over the other end and blocks until they arrive. For a caller that can wait.
+ * Results and errors: those of secret_sources_fetch(); also ERROR_PROTOCOL, ERROR_UNAVAILABLE.
+ */
 int fetcher_ask(int fd, const char *const *slugs, size_t count, struct secret_values *values, size_t *ret_failed, struct error *e);
 
 #endif

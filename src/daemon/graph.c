@@ -1,7 +1,7 @@
 /*
  * daemon/graph.c - the processes of the daemon, as two tables.
  *
- * Room: daemon (joining). Touches: nothing but the stream it prints to.
+ * Room: daemon (joining). Touches: nothing except the stream it prints to.
  */
 #include "daemon/graph.h"
 

@@ -1,4 +1,4 @@
-/* daemon/graph_test.c - what daemon/graph.h promises. */
+/* daemon/graph_test.c - promises of daemon/graph.h. */
 #include "base/unit.h"
 #include "daemon/graph.h"
 
@@ -18,7 +18,7 @@ every_process_says_what_it_is(void **state)
         }
 }
 
-/* A descriptor of the launcher's needs a name on the command line, or to be the only one without. */
+/* Each descriptor from the launcher needs an option that names it; only one may have none. */
 static void
 every_descriptor_can_be_told(void **state)
 {

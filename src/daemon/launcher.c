@@ -1,17 +1,22 @@
 /*
- * daemon/launcher.c - starts the processes of the daemon, and starts them again.
+ * daemon/launcher.c - starts and restarts the processes of the daemon.
  *
- * Room: daemon (joining). Touches: processes, signals, the state directory, sockets, its own control group.
- * Theory: the three children know each other's sockets, so when one dies all three are started again, in their order and after a while that grows;
- * callers wait in the listening sockets meanwhile, which stay here. Boxes are nobody's children of these and live on.
+ * Room: daemon (joining). Touches: processes, signals, the state directory, sockets, its own
+ * control group.
+ * Theory: all children except the gate hold each other's sockets. So when one dies, all of them are
+ * restarted, in order and after a growing delay. Meanwhile callers wait in the listening sockets,
+ * which the launcher keeps open. Boxes are not children of these processes and keep running.
  *
- *     starting --probe answered--> ready
- *        | ^                         |
- *        | +-- back-off -- clearing <+-- a child died, SIGHUP          clearing: the others are told to go, then made to
- *        |                    |
- *        +---- SIGTERM --> ending --all gone--> out
+ *    starting --probe answered--> ready
+ *       | ^                         |
+ *       | +-- back-off -- clearing <+-- a child died, SIGHUP
+ *       |                    |
+ *       +---- SIGTERM --> ending --all exited--> out
  *
- * A child that somebody stops is continued at once: every caller would wait for it. What a debugger holds is not stopped in that sense, and stays held.
+ * clearing: the other children get SIGTERM, and SIGKILL later.
+ *
+ * A child that is stopped by a signal is continued at once, because every caller would wait for it.
+ * A child held by a debugger is not stopped in that sense, and stays held.
  */
 #include "daemon/launcher.h"
 
@@ -47,12 +52,12 @@
 #include "wire/call.h"
 
 enum { PATIENCE_MS = 3000, BACK_OFF_MS = 100, BACK_OFF_MAX_MS = 10000, LIVED_MS = 5000, FAILURES_MAX = 6, CONTINUED_MS = 1000, REFUSED = 126, BROKEN = 125, NUMBER_ROOM = 16,
-       FILES_LEAST = 96 /* descriptors */ };
+       FILES_LEAST = 96 /* minimum number of descriptors */ };
 
 enum phase { PHASE_STARTING, PHASE_READY, PHASE_CLEARING, PHASE_WAITING, PHASE_ENDING };
 
 struct launcher {
-        const uint16_t *host_ports;  size_t host_port_count;   /* of the host file as it was read last */
+        const uint16_t *host_ports;  size_t host_port_count; /* from the host file, as last read */
         const struct launcher_options *o;
         struct state state;
         struct listeners listeners;
@@ -64,15 +69,16 @@ struct launcher {
         struct children children;
         enum phase phase;
         unsigned failures;
-        uint64_t started_ms, continued_ms;             /* continued_ms: when that was logged last */
+        /* continued_ms: when a continued child was last logged */
+        uint64_t started_ms, continued_ms;
         bool was_ready;
         struct secret_sources secrets;
-        struct secret_values *variables;               /* what the operator's environment held of secrets */
-        int status, refusal;           /* refusal: with which status a part ended that could not begin; 0: none did */
+        struct secret_values *variables; /* secrets taken from the operator's environment */
+        int status, refusal; /* refusal: exit status of a child that refused to start; 0: none */
         char ingress[64], leases[512];
 };
 
-/* -- before the first start ------------------------------------------------------------------------------------------- */
+/* -- before the first start -------------------------------------------------------------------- */
 
 static int
 memory_file(const char *name, const void *bytes, size_t len, int *ret, struct error *e)
@@ -99,7 +105,10 @@ has_fetcher(const struct launcher *l)
         return l->secrets.listed.count > 0 || l->secrets.file;
 }
 
-/* Out of the environment first, which children are given and /proc shows. Whoever holds values leaves no core. */
+/*
+ * Takes the secrets out of the environment first: children inherit it, and /proc shows it. A
+ * process with values must not dump core.
+ */
 static int
 take_secrets(struct launcher *l, const struct secret_sources *secrets, struct error *e)
 {
@@ -112,7 +121,7 @@ take_secrets(struct launcher *l, const struct secret_sources *secrets, struct er
         return 0;
 }
 
-/* A sandbox that reached the daemon itself would be a caller of it. */
+/* A sandbox that could connect to the daemon's own port would be one of its callers. */
 static int
 check_own_ports(const struct launcher *l, const uint16_t *ports, size_t count, struct error *e)
 {
@@ -155,7 +164,9 @@ load_files(struct launcher *l, struct error *e)
         return 0;
 }
 
-/* The port of the last time, so that URLs given out stay good; another where somebody has taken it. */
+/*
+ * Reuses the port of the last time, so that existing URLs stay valid; picks another if it is taken.
+ */
 static int
 listen_for_ports(struct launcher *l, struct error *e)
 {
@@ -189,7 +200,10 @@ listen_everywhere(struct launcher *l, struct error *e)
         return 0;
 }
 
-/* A v2 group that hands out limits may hold no process: we and all we start move to a leaf before there is a box. */
+/*
+ * A v2 group with delegated controllers may hold no process. So the launcher moves itself to a leaf
+ * group before the first box.
+ */
 static void
 leave_group(const struct host_facts *facts)
 {
@@ -207,7 +221,7 @@ leave_group(const struct host_facts *facts)
                 log_say("warning", "the leaf control group %s could not be joined: limits may not be enforced", path);
 }
 
-/* Undoes what makers left that were killed, before anything is planned with. */
+/* Undoes what killed makers left, before anything is planned. */
 static void
 collect_leases(const struct launcher *l)
 {
@@ -225,9 +239,9 @@ collect_leases(const struct launcher *l)
                 continue;
 }
 
-/* -- starting --------------------------------------------------------------------------------------------------------- */
+/* -- starting ---------------------------------------------------------------------------------- */
 
-/* In the fetcher, which is a copy of us. */
+/* Runs in the fetcher, which is a fork of the launcher. */
 static int
 give_sources(void *ctx, struct secret_sources *ret, struct error *e)
 {
@@ -238,11 +252,11 @@ give_sources(void *ctx, struct secret_sources *ret, struct error *e)
         return 0;
 }
 
-/* -- the gate ----------------------------------------------------------------------------------------------------------- */
+/* -- the gate ---------------------------------------------------------------------------------- */
 
 static void gate_died(struct launcher *l);
 
-/* Without one nothing is reached, and that is all: the daemon serves everything else. */
+/* If the gate fails, sandboxes reach no network; the rest of the daemon works. */
 static void
 start_gate(struct launcher *l)
 {
@@ -252,7 +266,7 @@ start_gate(struct launcher *l)
         if (children_start_gate(&l->children, &e) == 0)
                 return;
         log_error("warning", &e);
-        if (e.code != ERROR_CAPABILITY_UNAVAILABLE)    /* this carrel was built without */
+        if (e.code != ERROR_CAPABILITY_UNAVAILABLE)    /* this carrel was built without a gate */
                 gate_died(l);
 }
 
@@ -265,7 +279,7 @@ start_gate_again(struct loop_timer *t)
                 start_gate(l);
 }
 
-/* It alone is started again: connections wait in the sockets that boxes hold. */
+/* Restarts only the gate: connections wait in sockets that the boxes hold. */
 static void
 gate_died(struct launcher *l)
 {
@@ -276,7 +290,7 @@ gate_died(struct launcher *l)
         (void)loop_timer_set(l->loop, &l->gate_again, loop_now_ms() + (wait < BACK_OFF_MAX_MS ? wait : BACK_OFF_MAX_MS), start_gate_again);
 }
 
-/* -- starting, all of them ------------------------------------------------------------------------------------------------ */
+/* -- starting all children --------------------------------------------------------------------- */
 
 static int
 start_children(struct launcher *l, struct error *e)
@@ -289,7 +303,7 @@ start_children(struct launcher *l, struct error *e)
         return 0;
 }
 
-/* -- is it ready? ------------------------------------------------------------------------------------------------------- */
+/* -- is it ready? ------------------------------------------------------------------------------ */
 
 static void
 end_probe(struct launcher *l)
@@ -337,7 +351,7 @@ probe_ready(struct loop_watch *w, uint32_t events)
         say_ready(l);
 }
 
-/* A call like anybody's, on the socket everybody uses: it is ready when it answers. */
+/* Makes an ordinary call on the public socket: the daemon is ready when it answers. */
 static void
 begin_probe(struct launcher *l)
 {
@@ -353,7 +367,7 @@ begin_probe(struct launcher *l)
                 (void)fd_take(&fd);
 }
 
-/* -- life --------------------------------------------------------------------------------------------------------------- */
+/* -- running ----------------------------------------------------------------------------------- */
 
 static void
 out_of_patience(struct loop_timer *t)
@@ -406,7 +420,7 @@ start_again(struct loop_timer *t)
         start((struct launcher *)((char *)t - offsetof(struct launcher, again)));
 }
 
-/* All are gone: what now? */
+/* All children have exited: restarts them or ends. */
 static void
 cleared(struct launcher *l)
 {
@@ -443,7 +457,7 @@ child_died(struct launcher *l, enum graph_process process, int status)
                 return;
         }
         if (!l->was_ready && WIFEXITED(status) && WEXITSTATUS(status) >= BROKEN && WEXITSTATUS(status) <= REFUSED)
-                l->refusal = WEXITSTATUS(status);      /* it has said why */
+                l->refusal = WEXITSTATUS(status);      /* the child has logged why */
         if (l->phase != PHASE_STARTING && l->phase != PHASE_READY)
                 return;
         l->failures = loop_now_ms() - l->started_ms >= LIVED_MS ? 0 : l->failures + 1;
@@ -511,7 +525,7 @@ stop(struct launcher *l)
         unsigned boxes = state_count_boxes(&l->state);
 
         if (l->phase == PHASE_ENDING) {
-                children_signal(&l->children, SIGKILL);           /* asked twice */
+                children_signal(&l->children, SIGKILL);           /* second request to stop */
                 return;
         }
         if (boxes > 0)
@@ -554,7 +568,8 @@ watch_signals(struct launcher *l, struct error *e)
         for (size_t i = 0; i < sizeof heard / sizeof *heard; i++)
                 (void)sigaddset(&set, heard[i]);
         (void)sigaction(SIGPIPE, &ignored, NULL);
-        (void)sigaction(SIGCHLD, &standard, NULL);     /* left ignored, no child could be waited for */
+        /* if SIGCHLD stayed ignored, waiting for children would fail */
+        (void)sigaction(SIGCHLD, &standard, NULL);
         if (sigprocmask(SIG_SETMASK, &set, NULL) < 0)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "blocking signals");
         fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -563,7 +578,7 @@ watch_signals(struct launcher *l, struct error *e)
         return 0;
 }
 
-/* With fewer some part would not begin, and could not say why. */
+/* With fewer descriptors some process would fail to start, without a clear reason. */
 static int
 check_descriptors(struct error *e)
 {
@@ -576,7 +591,10 @@ check_descriptors(struct error *e)
         return -1;
 }
 
-/* A maker refuses a directory of leases that others may change, at each create: then it is better not to be ready. */
+/*
+ * A maker refuses a directory of leases that other users may change, at each create. So the
+ * launcher refuses to start.
+ */
 static int
 check_leases(const char *directory, struct error *e)
 {

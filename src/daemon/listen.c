@@ -1,9 +1,11 @@
 /*
- * daemon/listen.c - the sockets on which the daemon is spoken to.
+ * daemon/listen.c - the listening sockets of the daemon.
  *
- * Room: daemon (joining). Touches: sockets, names in the state directory, the environment (LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES).
- * Theory: bind(2) makes a name and never follows one that is there; the path leads through the descriptor of the state directory, so neither
- * does what leads to it. The mode is the umask's doing: there is no moment at which others could connect.
+ * Room: daemon (joining). Touches: sockets, names in the state directory, the environment
+ * (LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES).
+ * Theory: bind(2) creates a name and never follows an existing one. The path starts at the
+ * descriptor of the state directory, so no link on the way is followed either. The umask sets the
+ * mode, so there is no moment at which other users could connect.
  */
 #include "daemon/listen.h"
 
@@ -60,7 +62,7 @@ option_read(int fd, int name)
         return getsockopt(fd, SOL_SOCKET, name, &value, &len) < 0 ? -1 : value;
 }
 
-/* -- handed over ---------------------------------------------------------------------------------------------------- */
+/* -- passed by a service manager --------------------------------------------------------------- */
 
 static enum graph_slot
 slot_of(int fd, const char *name, size_t name_len)
@@ -115,9 +117,9 @@ listeners_take(struct listeners *l, struct error *e)
         return result;
 }
 
-/* -- made here ------------------------------------------------------------------------------------------------------ */
+/* -- created here ------------------------------------------------------------------------------ */
 
-/* We hold the lock, so nobody listens on what is there. */
+/* This process holds the lock, so no other daemon listens on an existing socket. */
 static int
 clear_name(const struct state *state, const char *name, struct error *e)
 {
@@ -220,7 +222,7 @@ listeners_tcp(struct listeners *l, enum graph_slot slot, const char *option, con
         return 0;
 }
 
-/* -- afterwards ----------------------------------------------------------------------------------------------------- */
+/* -- after the start --------------------------------------------------------------------------- */
 
 unsigned
 listeners_port(const struct listeners *l, enum graph_slot slot)

@@ -1,4 +1,4 @@
-/* daemon/listen_test.c - what daemon/listen.h promises. */
+/* daemon/listen_test.c - promises of daemon/listen.h. */
 #include "base/unit.h"
 #include "daemon/listen.h"
 
@@ -72,7 +72,7 @@ a_stale_socket_is_replaced_and_nothing_else(void **state)
         make_place(&p);
         listeners_init(&l);
         assert_int_equal(listeners_unix(&l, SLOT_HTTP_SOCKET, &p.state, 0600, &e), 0);
-        assert_int_equal(close(l.fds[SLOT_HTTP_SOCKET]), 0);           /* as a killed daemon leaves it */
+        assert_int_equal(close(l.fds[SLOT_HTTP_SOCKET]), 0); /* as a killed daemon leaves it */
         listeners_init(&l);
         assert_int_equal(listeners_unix(&l, SLOT_HTTP_SOCKET, &p.state, 0600, &e), 0);
         listeners_fini(&l, &p.state);
@@ -116,7 +116,7 @@ listens_on_loopback_only(void **state)
         }
 }
 
-/* What a service manager hands over is told by what it is, not by its number. */
+/* The type of a passed socket says its use, not its number. */
 static void
 takes_what_is_handed_over(void **state)
 {
@@ -157,7 +157,8 @@ takes_what_is_handed_over(void **state)
                         assert_int_equal(l.fds[cases[i].slot], 3);
                 listeners_fini(&l, &nowhere);
         }
-        assert_int_equal(setenv("LISTEN_PID", "1", 1) | setenv("LISTEN_FDS", "1", 1), 0);      /* somebody else's */
+        /* meant for another process */
+        assert_int_equal(setenv("LISTEN_PID", "1", 1) | setenv("LISTEN_FDS", "1", 1), 0);
         {
                 struct listeners l;
                 struct error e;

@@ -1,5 +1,5 @@
 /*
- * daemon/log.c - what the launcher has to say.
+ * daemon/log.c - the launcher's log.
  *
  * Room: daemon (joining). Touches: standard error, clock.
  */

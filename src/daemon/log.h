@@ -1,5 +1,5 @@
 /*
- * daemon/log.h - what the launcher has to say, one line each, on standard error: words for people, or JSON.
+ * daemon/log.h - the launcher's log on standard error: one line each, as text or JSON.
  */
 #ifndef CARREL_DAEMON_LOG_H
 #define CARREL_DAEMON_LOG_H
@@ -8,13 +8,13 @@
 
 #include "base/error.h"
 
-/* From here on: {"at_ms", "event", "message"} lines instead of words. */
+/* Switches to JSON lines with "at_ms", "event" and "message". */
 void log_json(bool is_json);
 
 /* `event` is a word for programs ("ready", "restarted", "ended"). */
 void log_say(const char *event, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* An error, with its code and what to do. */
+/* Logs an error with its code and hint. */
 void log_error(const char *event, const struct error *e);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * daemon/notify.c - telling a service manager how it stands.
+ * daemon/notify.c - reports the daemon's state to a service manager.
  *
  * Room: daemon (joining). Touches: one datagram socket, the environment.
  */

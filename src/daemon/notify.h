@@ -1,13 +1,17 @@
 /*
- * daemon/notify.h - telling a service manager how it stands (sd_notify(3)), without its library.
+ * daemon/notify.h - reports the daemon's state to a service manager (sd_notify(3)), without its
+ * library.
  */
 #ifndef CARREL_DAEMON_NOTIFY_H
 #define CARREL_DAEMON_NOTIFY_H
 
-/* Takes the address out of the environment (NOTIFY_SOCKET), so that no child of ours speaks for us. */
+/*
+ * Removes the address (NOTIFY_SOCKET) from the environment, so that no child reports for the
+ * daemon.
+ */
 void notify_init(void);
 
-/* "READY=1\nSTATUS=..." and the like; nothing happens where nobody listens. */
+/* Sends "READY=1\nSTATUS=..." and the like; does nothing without a service manager. */
 void notify(const char *state);
 
 #endif

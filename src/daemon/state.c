@@ -1,9 +1,11 @@
 /*
- * daemon/state.c - the state directory: whose it is, who holds it.
+ * daemon/state.c - the state directory: its owner and its lock.
  *
- * Room: daemon (joining). Touches: the state directory, the environment (CARREL_STATE, XDG_STATE_HOME, HOME).
- * Theory: the lock of flock(2) goes with its holder, so that none is ever stale. What leads to the directory is looked at by handle; the
- * last name may not be a link, because whoever may change the link would choose whose files we write.
+ * Room: daemon (joining). Touches: the state directory, the environment (CARREL_STATE,
+ * XDG_STATE_HOME, HOME).
+ * Theory: a flock(2) lock ends with its holder, so it is never stale. The parents of the directory
+ * are checked by handle. The last name may not be a link: a user who may change the link would
+ * choose the files that the daemon writes.
  */
 #include "daemon/state.h"
 
@@ -27,7 +29,7 @@
 
 enum { PATH_ROOM = 4096, SOCKET_PATH_MAX = 107, NUMBER_ROOM = 16, CALLS_AT_ONCE = 256, COUNT_PATIENCE_MS = 500 };
 
-/* -- which ---------------------------------------------------------------------------------------------------------- */
+/* -- choosing the directory -------------------------------------------------------------------- */
 
 static const char *
 from_environment(struct arena *arena)
@@ -64,7 +66,7 @@ state_choose(struct arena *arena, const char *named, const char **ret, struct er
         return 0;
 }
 
-/* -- opening -------------------------------------------------------------------------------------------------------- */
+/* -- opening ----------------------------------------------------------------------------------- */
 
 static int
 refuse(struct error *e, const char *reason, const char *path, const char *what, const char *hint)
@@ -74,7 +76,7 @@ refuse(struct error *e, const char *reason, const char *path, const char *what, 
         return -1;
 }
 
-/* Every directory on the way, each closed to others where it is made here. */
+/* Creates missing directories on the way, each closed to other users. */
 static int
 make_way(const char *path, struct error *e)
 {
@@ -93,7 +95,7 @@ make_way(const char *path, struct error *e)
         }
 }
 
-/* Passing through is for whom the sockets are for. */
+/* Users of the sockets may pass through the directory. */
 static mode_t
 allowed_mode(mode_t socket_mode)
 {
@@ -183,9 +185,9 @@ state_close(struct state *s)
         s->fd = s->lock = -1;
 }
 
-/* -- boxes ---------------------------------------------------------------------------------------------------------- */
+/* -- boxes ------------------------------------------------------------------------------------- */
 
-/* A connection to it, or -1. It never waits: one whose queue of callers is full is not asked. */
+/* Connects to a box; -1 on failure. Never blocks: a box whose accept queue is full is skipped. */
 static int
 call_box(int boxes, const char *id)
 {
@@ -198,7 +200,9 @@ call_box(int boxes, const char *id)
         return fd_take(&fd);
 }
 
-/* How many of them say what a box says first, until `until_ms`. Closes all. */
+/*
+ * Counts the boxes that send the first message of a box before `until_ms`. Closes all connections.
+ */
 static unsigned
 hear(struct pollfd *take_calls, size_t count, uint64_t until_ms)
 {
@@ -253,7 +257,7 @@ state_count_boxes(const struct state *s)
         return count;
 }
 
-/* -- numbers -------------------------------------------------------------------------------------------------------- */
+/* -- numbers ----------------------------------------------------------------------------------- */
 
 unsigned
 state_number_read(const struct state *s, const char *name)

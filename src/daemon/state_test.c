@@ -1,4 +1,4 @@
-/* daemon/state_test.c - what daemon/state.h promises. */
+/* daemon/state_test.c - promises of daemon/state.h. */
 #include "base/unit.h"
 #include "daemon/state.h"
 #include "wire/message.h"
@@ -58,7 +58,7 @@ makes_it_closed_with_all_that_leads_to_it(void **state)
         state_close(&s);
 }
 
-/* Passing through is for whom the sockets are for, and no more. */
+/* Only users of the sockets may pass through the directory. */
 static void
 is_passed_through_where_sockets_are_open(void **state)
 {
@@ -136,7 +136,7 @@ one_at_a_time_and_says_who(void **state)
         state_close(&second);
 }
 
-/* Answers once as a box does, and once with something else. */
+/* Answers one connection as a box does, and one with something else. */
 static pid_t
 answer_twice(int listener)
 {
@@ -154,7 +154,7 @@ answer_twice(int listener)
         return child;
 }
 
-/* Two directories of boxes; somebody listens for one of them, says nothing, then answers. */
+/* Two directories of boxes. A process listens in one of them, first silent, then answering. */
 static void
 counts_boxes_that_answer(void **state)
 {
@@ -178,7 +178,8 @@ counts_boxes_that_answer(void **state)
         assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
         assert_int_equal(state_count_boxes(&s), 0);
         assert_int_equal(listen(fd, 1), 0);
-        assert_int_equal(state_count_boxes(&s), 0);            /* the kernel took the call; nobody spoke */
+        /* the kernel accepted the connection, but no box answered */
+        assert_int_equal(state_count_boxes(&s), 0);
         assert_int_equal(close(accept(fd, NULL, NULL)), 0);
         child = answer_twice(fd);
         assert_int_equal(state_count_boxes(&s), 1);
