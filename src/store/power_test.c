@@ -1,9 +1,12 @@
 /*
- * store/power_test.c - the power goes, a write is torn, a bit turns: what is found again is what was said, or a beginning of it (Z07, Z08, Z21).
+ * store/power_test.c - power loss, torn writes, flipped bits: recovery gives what was committed, or
+ * an earlier state of it (Z07, Z08, Z21).
  *
- * A child says a number after each change and is killed with its log as it stands. The log is cut at every boundary of a frame, one byte before and one behind
- * it, and at bytes between; bytes of it are turned; the database's own bytes are turned. How many bytes is said by POWER_STEP (1 for every
- * one) or CARREL_TEST_DEEP. Each image is opened: it must hold the state after one of the changes, never a mixture.
+ * A child prints a number after each change and is killed with its log as it is. The test cuts the
+ * log at every boundary of a frame, one byte before and after it, and at bytes between. It also
+ * changes bytes of the log and of the database. POWER_STEP (1 for every byte) or CARREL_TEST_DEEP
+ * sets how many bytes. Then it opens each image, which must hold the state after one of the
+ * changes, never a mixture.
  * slow: 30 s: with --all thousands of images of a database are opened
  */
 #include <fcntl.h>
@@ -25,10 +28,10 @@ struct image { unsigned char *bytes; size_t len; };
 
 static char directory[64], copy[64];
 static struct image database, journal;
-static char *states[CHANGES + 1];      /* what is there after each change, as text */
+static char *states[CHANGES + 1];      /* the content after each change, as text */
 static size_t step = STEP, turn_step = TURN_STEP;
 
-/* -- what is there, as text ------------------------------------------------------------------------------------------------ */
+/* -- the content as text ----------------------------------------------------------------------- */
 
 struct text { char bytes[SAID_MAX]; size_t len; int damaged; };
 
@@ -87,7 +90,7 @@ say_all(struct store *s, struct text *t, struct error *e)
         return gone < 0 ? -1 : 0;
 }
 
-/* -- what is done ------------------------------------------------------------------------------------------------------------ */
+/* -- the changes ------------------------------------------------------------------------------- */
 
 static const unsigned char manifest[6000] = { 1, 2, 3 };       /* longer than a page */
 
@@ -98,7 +101,7 @@ row(const char *id, const char *key)
                                        .remaining_ms = STORE_NEVER, .manifest = { manifest, sizeof manifest }, .env = { "A=1", 4 }, .metadata = "{}" };
 }
 
-/* Several rows of several tables, or none of them. */
+/* Changes several rows of several tables, or none. */
 static int
 change(struct store *s, int number, struct error *e)
 {
@@ -238,7 +241,7 @@ tidy(void **state)
         return rmdir(directory) < 0 || rmdir(copy) < 0 ? -1 : 0;
 }
 
-/* -- what is found again ----------------------------------------------------------------------------------------------------- */
+/* -- recovery ---------------------------------------------------------------------------------- */
 
 static void
 put(const char *name, const unsigned char *bytes, size_t len)
@@ -252,7 +255,7 @@ put(const char *name, const unsigned char *bytes, size_t len)
         (void)close(fd);
 }
 
-/* Sound by the database's own judgment too: no row half there, every index as its table. */
+/* Runs the database's own checks: no partial row, and every index matches its table. */
 static void
 assert_sound(void)
 {
@@ -269,7 +272,7 @@ assert_sound(void)
         (void)sqlite3_close(db);
 }
 
-/* After which change this is what is there; -1: after none. */
+/* The number of the change after which the content was this; -1: none. */
 static int
 place_of(const struct text *t)
 {
@@ -301,13 +304,17 @@ recovered(const unsigned char *log, size_t len)
         return place;
 }
 
-/* Every cut gives a beginning, a longer one never less, and nothing is missing of what is whole (N1, N2). */
+/*
+ * Every cut gives an earlier state, a longer log never an older one, and no complete change is
+ * missing (N1, N2).
+ */
 static void
 a_log_cut_anywhere_is_a_beginning(void **state)
 {
         int last = 0, cuts = 0;
 
-        assert_true(database.len > 0 && journal.len > LOG_HEAD + FRAME);       /* everything is in the log, and the file is empty */
+        /* everything is in the log, and the database file is empty */
+        assert_true(database.len > 0 && journal.len > LOG_HEAD + FRAME);
         assert_int_equal(recovered(NULL, 0), 0);
         for (size_t at = 0; at <= journal.len; at++) {
                 size_t in = at >= LOG_HEAD ? (at - LOG_HEAD) % FRAME : at;
@@ -326,7 +333,7 @@ a_log_cut_anywhere_is_a_beginning(void **state)
         print_message("# %d cuts of %zu bytes\n", cuts, journal.len);
 }
 
-/* A byte that is not what was written ends what is believed of the log. */
+/* Recovery stops at a changed byte of the log. */
 static void
 a_turned_byte_of_the_log_is_seen(void **state)
 {
@@ -343,7 +350,7 @@ a_turned_byte_of_the_log_is_seen(void **state)
         free(log);
 }
 
-/* Frames in another order than they were written in. */
+/* Frames that reached the disk in another order than they were written. */
 static void
 frames_that_came_out_of_order_are_no_frames(void **state)
 {
@@ -355,7 +362,7 @@ frames_that_came_out_of_order_are_no_frames(void **state)
                 int place;
 
                 memcpy(log, journal.bytes, journal.len);
-                memset(first, 0, FRAME);               /* this one never came, the next did */
+                memset(first, 0, FRAME); /* this frame was lost, the next one arrived */
                 place = recovered(log, journal.len);
                 assert_true(place < CHANGES);
                 assert_int_equal(place, recovered(journal.bytes, LOG_HEAD + i * FRAME));
@@ -363,7 +370,10 @@ frames_that_came_out_of_order_are_no_frames(void **state)
         free(log);
 }
 
-/* A database of no bytes is a new one, and the log beside it would be thrown away with everything in it. */
+/*
+ * SQLite takes an empty database for a new one, and would discard the log beside it with all its
+ * content.
+ */
 static void
 a_log_without_its_database_is_refused_and_kept(void **state)
 {
@@ -385,8 +395,9 @@ a_log_without_its_database_is_refused_and_kept(void **state)
 }
 
 /*
- * The pages carry no sum of their own. Whatever bit turns: an error with a code, a row that says it is damaged, or what was there; and never a
- * sandbox, a token or a deadline that was not.
+ * SQLite's pages have no checksums. Whichever bit changes, the result must be an error with a code,
+ * a row marked as damaged, or the old content. It must never be a sandbox, a token or a deadline
+ * that did not exist.
  */
 static void
 a_turned_byte_of_the_database_makes_nothing_up(void **state)
@@ -403,7 +414,7 @@ a_turned_byte_of_the_database_makes_nothing_up(void **state)
         put("state.db-wal", journal.bytes, journal.len);
         assert_int_equal(store_open(copy, &s, &e), 0);
         assert_int_equal(say_all(s, &t, &e), 0);
-        store_close(s);                                /* and with that the log is in the database */
+        store_close(s);                                /* this moves the log into the database */
         all = strdup(t.bytes);
         whole = image_of(copy, "state.db");
         for (size_t at = 0; at < whole.len; at += turn_step) {

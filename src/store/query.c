@@ -2,9 +2,10 @@
  * store/query.c - the statements, each prepared once.
  *
  * Room: store (acting). Touches: the database.
- * Theory: a statement stands as text in one table and nothing is ever put into its text. Numbers are 64 bits without a sign, kept as
- * the same bits with one. What a mistake of the disk could turn into another's right carries the sum of its row (store/sum.c): it is written
- * by the statement that writes the row, and looked at by the one that reads it.
+ * Theory: the text of every statement is in one table, and no value is ever inserted into it.
+ * Numbers are unsigned 64 bits, stored as the same bits with a sign. A disk error could give a row
+ * to another owner or change its rights. So rows that matter carry a sum (store/sum.c): the
+ * statement that writes the row writes it, and the one that reads the row checks it.
  */
 #include "store/query.h"
 
@@ -22,7 +23,7 @@
 #define TASK_COLUMNS "sandbox, task, deadline"
 #define TOKEN_COLUMNS "id, owner, scope, created, hash"
 
-/* lint: columns and values stand once, between pieces of text */
+/* lint: columns and values appear once, between pieces of text */
 static const char *const texts[QUERY_MAX] = {
         [QUERY_BEGIN] = "BEGIN IMMEDIATE",
         [QUERY_COMMIT] = "COMMIT",
@@ -120,8 +121,8 @@ query_bind(struct store *s, enum store_query q, struct error *e, const char *kin
 }
 
 /*
- * What went wrong before may have left a transaction open, or commits unsynced: undone late it is as good as undone at once, but nothing is
- * written before that.
+ * An earlier failure may have left a transaction open, or commits unsynced. Undoing that late is as
+ * good as at once, as long as it comes before the next write.
  */
 static int
 tidy(struct store *s, struct error *e)

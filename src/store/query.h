@@ -1,5 +1,5 @@
 /*
- * store/query.h - one statement of the database: shared by the files of this room. Other rooms do not include it.
+ * store/query.h - one statement of the database. Only the files of this room include it.
  */
 #ifndef CARREL_STORE_QUERY_H
 #define CARREL_STORE_QUERY_H
@@ -24,31 +24,40 @@ struct store {
         sqlite3_stmt *statements[QUERY_MAX];
         int lock;
         bool is_failed, is_open;       /* is_open: between begin and commit */
-        bool is_lax, may_be_lax;       /* commits are not synced; and are meant not to be */
+        bool is_lax, may_be_lax;       /* commits are not synced; commits should not be synced */
 };
 
 /*
- * A statement with its arguments bound: `kinds` has a letter for each: t text or NULL, i uint64_t, b struct store_bytes. NULL and *e on failure.
- * Call sqlite3_reset() after the last step.
+ * Binds the arguments of a statement. `kinds` has one letter for each: t text or NULL, i uint64_t,
+ * b struct store_bytes. NULL and *e on failure. Call sqlite3_reset() after the last step.
  */
 sqlite3_stmt *query_bind(struct store *s, enum store_query q, struct error *e, const char *kinds, ...);
 
-/* Runs one that gives no rows. The number of rows it changed, or -1. */
+/* Runs a statement that returns no rows. The number of rows it changed, or -1. */
 int query_run(struct store *s, sqlite3_stmt *statement, struct error *e);
 
-/* Teaches the database row_sum(...): what its arguments hash to, each with its kind and length (sum.c). */
+/*
+ * Registers the SQL function row_sum(...): a hash of its arguments, each with its kind and length
+ * (sum.c).
+ */
 int query_teach_sum(struct store *s, struct error *e);
 
-/* Are commits from here on not synced? Where that cannot be set back, query_run() tries again before it writes anything. */
+/*
+ * Chooses whether commits from now on are synced. If syncing cannot be switched on again,
+ * query_run() retries that before it writes.
+ */
 int query_set_lax(struct store *s, bool is_lax, struct error *e);
 
-/* The database is damaged, as `what` says: ERROR_STATE_UNUSABLE with what helps. Always -1. */
+/*
+ * Sets the error for a damaged database: ERROR_STATE_UNUSABLE with a hint; `what` describes the
+ * damage. Always -1.
+ */
 int query_damaged(const char *what, struct error *e);
 
-/* The same for one that this user may not read or write. */
+/* The same for a database that this user may not read or write. */
 int query_unwritable(const char *what, struct error *e);
 
-/* What the database said last, as an error; a failed sync is remembered. Always -1. */
+/* Turns the last error of the database into an error; remembers a failed sync. Always -1. */
 int query_fail(struct store *s, struct error *e);
 
 #endif

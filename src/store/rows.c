@@ -1,5 +1,5 @@
 /*
- * store/rows.c - what the tables hold, as structs.
+ * store/rows.c - the rows of the tables as structs.
  *
  * Room: store (acting). Touches: the database.
  */
@@ -32,7 +32,10 @@ store_sandbox_write(struct store *s, const struct store_sandbox *row, struct err
         return query_run(s, query_bind(s, QUERY_SANDBOX_WRITE, e, KINDS, COLUMNS_OF(row)), e) < 0 ? -1 : 0;
 }
 
-/* Several changes as one, written and not synced. Inside of a transaction, which does not hear of it, they are synced after all. */
+/*
+ * Commits several changes as one, without a sync. Inside a transaction of the caller they are
+ * synced after all.
+ */
 static int
 unsynced_end(struct store *s, int result, struct error *e)
 {
@@ -52,7 +55,7 @@ unsynced_begin(struct store *s, struct error *e)
 {
         struct error ignored;
 
-        (void)query_set_lax(s, true, &ignored);        /* left as it is, what follows is synced */
+        (void)query_set_lax(s, true, &ignored);        /* if this fails, the changes are synced */
         s->may_be_lax = true;
         return store_begin(s, e) < 0 ? unsynced_end(s, -1, e) : 0;
 }
@@ -99,7 +102,10 @@ sandbox_at(sqlite3_stmt *st)
         };
 }
 
-/* The end of a walk: 0, or -1 with what the database said. `result`: of the last step, or SQLITE_DONE where the walker had enough. */
+/*
+ * Ends a walk: 0, or -1 with the error of the database. `result`: that of the last step, or
+ * SQLITE_DONE if the walker stopped.
+ */
 static int
 walked(struct store *s, sqlite3_stmt *statement, int result, struct error *e)
 {
@@ -130,12 +136,13 @@ store_sandbox_each(struct store *s, int (*each)(void *context, const struct stor
         }
         if (walked(s, statement, result, e) < 0)
                 return -1;
-        if (is_damaged)                                /* an index may still say what the row said: it could not be removed by its id */
+        /* an index may still hold the old value; then the row could not be removed by its id */
+        if (is_damaged)
                 (void)sqlite3_exec(s->db, "REINDEX sandboxes", NULL, NULL, NULL);
         return 0;
 }
 
-/* -- what ends, and the keys it leaves ------------------------------------------------------------------------------ */
+/* -- rows that end, and the keys they leave ---------------------------------------------------- */
 
 int
 store_sandbox_remove(struct store *s, const char *id, struct error *e)

@@ -2,9 +2,10 @@
  * store/store.c - the state directory: its lock, its database, its schema.
  *
  * Room: store (acting). Touches: fd, the database.
- * Theory: a lock of flock(2) goes with its holder, so none is ever stale. The write-ahead log is synced at each commit (synchronous FULL):
- * what was committed survives a loss of power. A schema of a later version is refused, never guessed at; an older one is brought up, step by
- * step, in one transaction. Nothing in the database is trusted to be code.
+ * Theory: a flock(2) lock ends with its holder, so it is never stale. The write-ahead log is synced
+ * at each commit (synchronous FULL): what was committed survives a loss of power. A later schema is
+ * refused, never guessed at. An older one is migrated, step by step, in one transaction. Nothing in
+ * the database is trusted to be code.
  */
 #include "store/store.h"
 
@@ -36,7 +37,7 @@ static const char *const migrations[STORE_SCHEMA] = {
         "CREATE TABLE tasks (sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE, task TEXT NOT NULL, deadline INTEGER NOT NULL, "
         "PRIMARY KEY (sandbox, task)) STRICT, WITHOUT ROWID;"
         "CREATE TABLE tokens (id TEXT PRIMARY KEY, owner TEXT NOT NULL, scope TEXT NOT NULL, created INTEGER NOT NULL, hash BLOB NOT NULL UNIQUE) STRICT, WITHOUT ROWID;",
-        /* 2: rows have sums; keys are counted, and outlive their sandbox for a while */
+        /* version 2: rows have sums; keys are counted, and outlive their sandbox for a while */
         "ALTER TABLE sandboxes ADD COLUMN sum BLOB NOT NULL DEFAULT x'';"
         "ALTER TABLE tasks ADD COLUMN sum BLOB NOT NULL DEFAULT x'';"
         "ALTER TABLE tokens ADD COLUMN sum BLOB NOT NULL DEFAULT x'';"
@@ -53,7 +54,7 @@ static const char *const migrations[STORE_SCHEMA] = {
         "CREATE TABLE ended (number INTEGER PRIMARY KEY, owner TEXT NOT NULL, key TEXT NOT NULL, digest BLOB NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, "
         "UNIQUE (owner, key)) STRICT;"
         "CREATE INDEX ended_at ON ended (at);",
-        /* 3: what was read to judge; a row that was damaged before stays so */
+        /* version 3: the files that checks read; a row that was damaged before stays damaged */
         "ALTER TABLE sandboxes ADD COLUMN reads BLOB NOT NULL DEFAULT x'';"
         "UPDATE sandboxes SET sum = row_sum(id, created, manifest, owner, name, cause, provider, workspace, runtime, manifest_name, metadata, key, status, caller_uid, "
         "is_read_only, is_paused, delete_at, deadline, remaining, started, boot_id, cwd, cpu, is_writable, env, ports, digest, warnings, reads) WHERE sum = row_sum(id, created, manifest, owner, name, cause, provider, workspace, runtime, manifest_name, metadata, key, status, caller_uid, "
@@ -77,7 +78,7 @@ make_directory(const char *directory, struct error *e)
         return 0;
 }
 
-/* Holds the lock for as long as the descriptor lives; its file says who holds it. */
+/* Takes the lock, held while the descriptor is open. The lock file names the holder. */
 static int
 take_lock(const char *directory, int *ret, struct error *e)
 {
@@ -144,7 +145,7 @@ migrate(struct store *s, struct error *e)
         return run_text(s, text, e) < 0 ? -1 : run_text(s, "COMMIT", e);
 }
 
-/* A link is not followed, wherever it leads. */
+/* Refuses a link, whatever its target. */
 static int
 check_kind(const char *path, struct error *e)
 {
@@ -157,7 +158,10 @@ check_kind(const char *path, struct error *e)
         return -1;
 }
 
-/* A database of no bytes is taken for a new one, and a log beside it thrown away: there never was such a pair of ours. */
+/*
+ * SQLite takes an empty database for a new one and discards a log beside it. Carrel never leaves
+ * such a pair, so it is refused.
+ */
 static int
 check_pair(const char *path, struct error *e)
 {
@@ -194,7 +198,10 @@ open_database(struct store *s, const char *directory, struct error *e)
                            "PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON; PRAGMA cache_size = -1024; PRAGMA journal_size_limit = 4194304", e);
 }
 
-/* A damaged page is found at the start, and not by a later call that reads it. SQLite opens read-only what it may not write. */
+/*
+ * Finds damaged pages at the start instead of in a later call. SQLite opens a file read-only if it
+ * may not write it.
+ */
 static int
 check_whole(struct store *s, struct error *e)
 {
@@ -279,7 +286,8 @@ store_rollback(struct store *s)
 
         s->is_open = false;
         if (sqlite3_get_autocommit(s->db) == 0) {
-                sqlite3_stmt *statement = query_bind(s, QUERY_ROLLBACK, &ignored, "");  /* prepared at the start: it needs no memory */
+                /* prepared at the start, so it needs no memory */
+                sqlite3_stmt *statement = query_bind(s, QUERY_ROLLBACK, &ignored, "");
 
                 if (statement) {
                         (void)sqlite3_step(statement);

@@ -1,4 +1,7 @@
-/* store/store_test.c - what the state of a keeper promises: one holder, no guess at a later schema, all or nothing. */
+/*
+ * store/store_test.c - promises of the store: one holder, a later schema is refused, changes are
+ * atomic.
+ */
 #include "store/store.h"
 
 #include <fcntl.h>
@@ -232,7 +235,7 @@ a_later_schema_is_refused_and_left_alone(void **state)
         store_close(opened());
 }
 
-/* What the first schema wrote, word for word. */
+/* The text of the first schema, unchanged. */
 #define FIRST_SCHEMA \
         "CREATE TABLE sandboxes (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, created INTEGER NOT NULL, manifest BLOB NOT NULL, owner TEXT, name TEXT, cause TEXT, " \
         "provider TEXT, workspace TEXT, runtime TEXT, manifest_name TEXT, metadata TEXT, key TEXT, status INTEGER NOT NULL, caller_uid INTEGER NOT NULL, " \
@@ -297,7 +300,7 @@ see_damage(void *context, const struct store_sandbox *r)
         return 0;
 }
 
-/* Any column that is not what was written makes its row a damaged one, and no other (Z21). */
+/* A changed column damages its own row only (Z21). */
 static void
 a_changed_column_damages_its_row_alone(void **state)
 {
@@ -470,7 +473,7 @@ keys_have_a_bound_and_the_newest_stay(void **state)
         assert_int_equal(count_of("keys"), STORE_KEYS_MAX);
 }
 
-/* Its key is kept for a day, for its owner only; a discarded one keeps no key. */
+/* Its key is kept for a day, for its owner only. A discarded sandbox leaves no key. */
 static void
 the_key_of_one_that_ended_is_remembered(void **state)
 {
@@ -496,7 +499,8 @@ the_key_of_one_that_ended_is_remembered(void **state)
                 if (cases[i].found)
                         assert_true(strcmp(ended.id, "a") == 0 && ended.digest_len == 1 && ended.digest[0] == '5');
         }
-        assert_int_equal(store_sandbox_end(s, "c", 1001 + STORE_ENDED_MS, &e), 0);     /* and the old ones go */
+        /* this drops the old keys */
+        assert_int_equal(store_sandbox_end(s, "c", 1001 + STORE_ENDED_MS, &e), 0);
         store_close(s);
         assert_int_equal(count_of("ended"), 1);
 }
@@ -531,7 +535,7 @@ tasks_are_put_once_and_go_with_their_sandbox(void **state)
         uint64_t sum = 0;
         struct error e;
 
-        assert_int_equal(store_task_put(s, &task, &e), -1);            /* of no sandbox */
+        assert_int_equal(store_task_put(s, &task, &e), -1); /* its sandbox does not exist */
         assert_int_equal(store_sandbox_add(s, &a, &e), 0);
         assert_int_equal(store_task_put(s, &task, &e), 0);
         task.deadline_ms = 6;

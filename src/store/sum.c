@@ -1,10 +1,11 @@
 /*
- * store/sum.c - what a row says, as a few bytes.
+ * store/sum.c - a short sum of a row.
  *
  * Room: store (acting). Touches: nothing.
- * Theory: the write-ahead log has sums of its own, the database's pages have none: a bit that turned on the disk gives another owner, another
- * deadline, a manifest with another policy, unnoticed. The sum goes over every column with its kind and its length, so that no
- * two rows give the same bytes. It finds errors, not attacks: a process that can write the file can write a sum.
+ * Theory: the write-ahead log has checksums, the database's pages do not. A bit that flips on the
+ * disk can silently give a row another owner, another deadline or a manifest with another policy.
+ * The sum covers every column with its kind and its length, so different rows never give the same
+ * bytes. It finds errors, not attacks: a process that can write the file can write a sum.
  */
 #include <sodium.h>
 
