@@ -1,5 +1,5 @@
 /*
- * keeper/answer.c - what callers are told of sandboxes and execs.
+ * keeper/answer.c - writes sandboxes and execs into answers.
  *
  * Room: keeper (joining). Touches: clock.
  */
@@ -8,7 +8,7 @@
 #include "event/outcome.h"
 #include "keeper/sandbox.h"
 
-/* Warnings are kept as they are answered: a record of their own. */
+/* Warnings are stored in the form of an answer: a record of their own. */
 void
 answer_warnings(struct record_writer *w, const struct findings *f)
 {

@@ -1,8 +1,9 @@
 /*
- * keeper/answer_denied.c - what callers are told of what was refused: one denial, and those of one command.
+ * keeper/answer_denied.c - writes refused connections into answers: one refusal, and those of one
+ * command.
  *
  * Room: keeper (joining). Touches: nothing.
- * Theory: what is listed of one command, and why no more, is hold/refusals.h's.
+ * Theory: hold/refusals.h says which refusals of a command are listed, and why no more.
  */
 #include "egress/admit.h"
 #include "keeper/sandbox.h"

@@ -1,10 +1,12 @@
 /*
- * keeper/box.c - the boxes: spoken to, lost, found again. What runs in them is box_exec.c's, how they are made box_make.c's.
+ * keeper/box.c - the connections to boxes: open, lose and find them again. box_exec.c handles the
+ * execs in a box, box_make.c creates boxes.
  *
  * Room: keeper (joining). Touches: fd, the directories below STATE/boxes.
- * Theory: a box is known by its socket in its own directory and by the id it says, never by a pid. What it says about execs is mirrored here, so that a
- * question about them needs no answer of the box; the mirror is what it listed and told since. Whether a box that closed its
- * socket has ended stands in its journal; one that says nothing of an end is asked once more, and is lost if nobody answers.
+ * Theory: a box is identified by the socket in its directory and by the id it sends, never by a
+ * pid. The keeper mirrors what a box reports about its execs, so it answers questions about them
+ * without the box. The journal says whether a box that closed its socket has ended. If the journal
+ * says nothing, the keeper connects once more; if no process answers, the box is lost.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +29,7 @@ enum { STOP_PATIENCE_MS = 15000, CONNECT_TRIES = 50, WALLED_MAX = 2048, CONNECT_
 
 static void call_again(struct box *b, bool was_ready);
 
-/* -- coming and going ------------------------------------------------------------------------------------------------------------ */
+/* -- connect and disconnect -------------------------------------------------------------------- */
 
 struct box *
 box_new(struct keeper *k, const char *id, struct sandbox *s)
@@ -45,7 +47,8 @@ box_new(struct keeper *k, const char *id, struct sandbox *s)
         calls_init(&b->listening);
         calls_init(&b->listing);
         (void)snprintf(b->id, sizeof b->id, "%s", id);
-        b->last_quiet = (1u << 31) | ((uint32_t)loop_now_ms() & 0x7fffffffu);  /* never one that an earlier keeper gave */
+        /* differs from every number of an earlier keeper */
+        b->last_quiet = (1u << 31) | ((uint32_t)loop_now_ms() & 0x7fffffffu);
         b->next = k->boxes;
         k->boxes = b;
         return b;
@@ -62,7 +65,10 @@ refuse_requests(struct box *b)
         }
 }
 
-/* Hangs up; what is known of its execs stays. Who waits for it to tell them is begun once it is settled what comes now. */
+/*
+ * Closes the connection but keeps what is known of its execs. The caller begins the calls that wait
+ * for a listing once the next state is settled.
+ */
 static void
 hang_up(struct box *b)
 {
@@ -107,7 +113,7 @@ box_sweep(struct keeper *k)
         }
 }
 
-/* Those who wait for it are told; nobody waits for ever. */
+/* Fails the calls that wait for the box, so that no call waits forever. */
 void
 box_on_impatience(struct loop_timer *t)
 {
@@ -115,10 +121,10 @@ box_on_impatience(struct loop_timer *t)
         struct sandbox *s = b->sandbox;
 
         if (!s) {
-                box_forget(b);                         /* its directory stays; the next start asks it again */
+                box_forget(b); /* its directory stays; the next start connects again */
                 return;
         }
-        (void)box_send(b, WIRE_BOX_STOP, NULL, 0);     /* it hears this when it hears anything again */
+        (void)box_send(b, WIRE_BOX_STOP, NULL, 0);     /* the box reads this when it reads again */
         hang_up(b);
         box_lose_execs(b);
         s->leaves_directory = true;
@@ -159,7 +165,7 @@ box_stop(struct box *b)
         (void)loop_timer_set(b->keeper->loop, &b->patience, loop_now_ms() + STOP_PATIENCE_MS, box_on_impatience);
 }
 
-/* -- its directory ----------------------------------------------------------------------------------------------------------------- */
+/* -- the directory of a box -------------------------------------------------------------------- */
 
 int
 box_open_directory(struct keeper *k, const char *id)
@@ -177,13 +183,15 @@ void
 box_socket_address(struct sockaddr_un *ret, int directory)
 {
         *ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
-        (void)snprintf(ret->sun_path, sizeof ret->sun_path, "/proc/self/fd/%d/sock", directory);       /* however long the path is */
+        /* the path has a fixed length, whatever the length of STATE */
+        (void)snprintf(ret->sun_path, sizeof ret->sun_path, "/proc/self/fd/%d/sock", directory);
 }
 
 void
 box_remove_directory(struct keeper *k, const char *id)
 {
-        static const char *const names[] = { "sock", "journal", "journal.new" };       /* a box keeps no other */
+        /* the only files that a box keeps there */
+        static const char *const names[] = { "sock", "journal", "journal.new" };
         scoped_fd int directory = box_open_directory(k, id);
 
         for (size_t i = 0; directory >= 0 && i < sizeof names / sizeof *names; i++)
@@ -192,7 +200,7 @@ box_remove_directory(struct keeper *k, const char *id)
                 (void)unlinkat(k->boxes_fd, id, AT_REMOVEDIR);
 }
 
-/* -- what it says -------------------------------------------------------------------------------------------------------------------- */
+/* -- messages from the box --------------------------------------------------------------------- */
 
 static void
 on_hello(struct box *b, const void *body)
@@ -202,7 +210,7 @@ on_hello(struct box *b, const void *body)
         b->was_greeted = true;
         if (strcmp(b->hello.id, b->id) == 0 && b->hello.protocol >= BOX_PROTOCOL_OLDEST && b->hello.protocol <= BOX_PROTOCOL)
                 return;
-        hang_up(b);                                    /* not ours, or of a later Carrel: never guessed at, never touched */
+        hang_up(b); /* not a box of Carrel, or of a later version: do not touch it */
         if (b->sandbox)
                 b->sandbox->leaves_directory = true;
         if (b->sandbox)
@@ -228,7 +236,8 @@ box_need_listing(struct box *b, struct call *c)
                 return CALL_DONE;
         if (!b->is_listing && box_send(b, WIRE_BOX_LIST, NULL, 0) < 0)
                 return CALL_DONE;
-        c->has_listing = !b->is_listing || b->begins_listings;         /* however many ask, one list is on its way */
+        /* one listing at a time, however many calls wait */
+        c->has_listing = !b->is_listing || b->begins_listings;
         b->is_listing = true;
         calls_add(&b->listening, c);
         return CALL_WAITS;
@@ -248,7 +257,7 @@ on_listed(struct box *b, const void *body, uint16_t kind)
         }
         l = box_add_exec(b, body);
         if (l && b->sandbox && kind != WIRE_BOX_LISTED) {
-                struct wire_box_listed copy = *l;      /* what follows may move the table */
+                struct wire_box_listed copy = *l;      /* the code below may move the table */
 
                 sandbox_exec_news(b->sandbox, &copy, kind == WIRE_BOX_FINISHED);
         }
@@ -376,8 +385,9 @@ on_pause(struct loop_timer *t)
 }
 
 /*
- * Nobody is lost who still listens: it may have cut us off because we were slow, before it had told us everything too. One that cannot be asked
- * now (its queue of callers is full, we have no descriptor) is asked again after a pause.
+ * A box that still listens is not lost. It may have cut the keeper off for reading slowly, before
+ * all its reports were sent. If it cannot be reached now (its accept queue is full, or the keeper
+ * has no descriptor), the keeper retries after a pause.
  */
 static void
 call_again(struct box *b, bool was_ready)
@@ -394,7 +404,8 @@ call_again(struct box *b, bool was_ready)
                 box_forget(b);
                 return;
         }
-        s->leaves_directory = result < 0;              /* it may live, and its socket is all that leads to it */
+        /* it may be alive, and its socket is the only way to it */
+        s->leaves_directory = result < 0;
         if (result < 0) {
                 b->tries++;
                 s->state = SANDBOX_STARTING;
@@ -407,7 +418,10 @@ call_again(struct box *b, bool was_ready)
         calls_begin(&b->listening);
 }
 
-/* It closed without a word of its end: its journal may have one, or it may still be there. */
+/*
+ * The box closed its socket without reporting its end. Its journal may say more, or it may still
+ * run.
+ */
 static void
 on_silence(struct box *b)
 {
@@ -441,7 +455,8 @@ box_on_words(struct peer *p, uint32_t events)
                 if (result == -EAGAIN)
                         break;
                 if (result == -EMFILE)
-                        result = 1;                    /* its descriptors are missing, and whoever needs them says so */
+                        /* no room for its descriptors; the code that needs them reports that */
+                        result = 1;
                 if (result <= 0 || !has_shape(&m) || (!b->was_greeted && m.kind != WIRE_BOX_HELLO && m.kind != WIRE_BOX_GONE)) {
                         if (result > 0)
                                 wire_message_close(&m);
@@ -455,7 +470,7 @@ box_on_words(struct peer *p, uint32_t events)
                 on_silence(b);
 }
 
-/* -- connections inside ------------------------------------------------------------------------------------------------------------------ */
+/* -- connections to ports inside --------------------------------------------------------------- */
 
 void
 box_connect(struct box *b, uint16_t port, struct connect_request *r)
@@ -482,9 +497,9 @@ box_cancel(struct box *b, struct connect_request *r)
         }
 }
 
-/* -- finding again ---------------------------------------------------------------------------------------------------------------------------- */
+/* -- finding boxes again ----------------------------------------------------------------------- */
 
-/* One whose queue of callers is full is alive: it is asked again, for a moment. */
+/* A box whose accept queue is full is alive, so this retries for a moment. */
 static int
 connect_to(int fd, int directory)
 {
@@ -533,7 +548,7 @@ box_attach(struct keeper *k, const char *id, struct sandbox *s, struct error *e)
         return 0;
 }
 
-/* Nobody answers there: what is known of it comes from its journal. */
+/* No process answers there. Only its journal says what happened. */
 int
 box_bury(struct sandbox *s, struct error *e)
 {

@@ -1,8 +1,9 @@
 /*
- * keeper/box_exec.c - what runs in a box, as far as its box told.
+ * keeper/box_exec.c - the execs of a box, as far as the box reported them.
  *
  * Room: keeper (joining). Touches: mem.
- * Theory: a copy of what the box listed and told since, ascending by number; the oldest that has ended makes room for a new one.
+ * Theory: a copy of what the box listed and reported since, ascending by number. A new exec
+ * replaces the oldest one that has ended.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,7 @@ box_running(const struct box *b)
         return b->live_count;
 }
 
-/* The oldest that has ended makes room. */
+/* Drops the oldest exec that has ended. */
 static void
 make_room(struct box *b)
 {
@@ -85,7 +86,7 @@ box_add_exec(struct box *b, const struct wire_box_listed *l)
         return known;
 }
 
-/* What still ran when the box went was lost, unless the journal says how it ended. */
+/* An exec that still ran when the box ended is lost, unless the journal says how it ended. */
 void
 box_lose_execs(struct box *b)
 {

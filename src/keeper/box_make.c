@@ -1,5 +1,6 @@
 /*
- * keeper/box_make.c - makes a box: its directory and socket, and the message by which the spawner begins it.
+ * keeper/box_make.c - creates a box: its directory and socket, and the message that makes the
+ * spawner start it.
  *
  * Room: keeper (joining). Touches: fd, the directories below STATE/boxes.
  */
@@ -16,7 +17,8 @@
 #include "keeper/box_parts.h"
 #include "plan/pack.h"
 
-enum { BACKLOG = 16, BOX_SOURCES_AT = 3, OUTPUT_KEPT = 1 << 20 /* bytes of each stream, for an exec that asks for no other number */ };
+/* OUTPUT_KEPT: default bytes kept of each stream. */
+enum { BACKLOG = 16, BOX_SOURCES_AT = 3, OUTPUT_KEPT = 1 << 20 };
 
 static int
 make_directory(struct keeper *k, const char *id, int *ret_directory, int *ret_socket, struct error *e)
@@ -67,7 +69,7 @@ close_all(const int *fds, size_t count)
                         (void)close(fds[i]);
 }
 
-/* The sources' own descriptors stay where they are: copies travel. */
+/* The sources keep their descriptors: copies are sent. */
 static int
 copy_sources(const struct sources *sources, int *fds, struct error *e)
 {

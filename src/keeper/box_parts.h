@@ -1,5 +1,5 @@
 /*
- * keeper/box_parts.h - what the files about boxes share, and nobody else needs.
+ * keeper/box_parts.h - shared by the files about boxes; no other file includes it.
  */
 #ifndef CARREL_KEEPER_BOX_PARTS_H
 #define CARREL_KEEPER_BOX_PARTS_H
@@ -8,20 +8,23 @@
 
 #include "keeper/sandbox.h"
 
-enum { PATIENCE_MS = 30000 /* for a box to say that it is ready */ };
+enum { PATIENCE_MS = 30000 /* deadline for reporting ready */ };
 
-/* One that is not spoken to yet, in the keeper's list. `s` NULL: it belongs to nobody. NULL without memory. */
+/* A new box in the keeper's list, not connected. `s` NULL: it has no sandbox. NULL: no memory. */
 struct box *box_new(struct keeper *k, const char *id, struct sandbox *s);
 
-/* STATE/boxes/ID: a descriptor, or -1 with errno; and the address of the socket in it, good while it is open. */
+/*
+ * Opens STATE/boxes/ID: a descriptor, or -1 with errno. The second function gives the address of
+ * the socket in it, valid while the descriptor is open.
+ */
 int box_open_directory(struct keeper *k, const char *id);
 void box_socket_address(struct sockaddr_un *ret, int directory);
 
-/* What a box says, and what happens to one that stays silent. */
+/* Handles a message from the box; closes a box that does not report ready in time. */
 void box_on_words(struct peer *p, uint32_t events);
 void box_on_impatience(struct loop_timer *t);
 
-/* What still ran when the box went was lost. */
+/* Marks the execs that still ran when the box ended as lost. */
 void box_lose_execs(struct box *b);
 
 #endif

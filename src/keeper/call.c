@@ -1,8 +1,9 @@
 /*
- * keeper/call.c - one call from its beginning to its answer.
+ * keeper/call.c - one call from its start to its answer.
  *
  * Room: keeper (joining). Touches: fd, mem.
- * Theory: a call that has to wait is kept whole, and begins anew when what it waited for is there: what it looks at may have changed.
+ * Theory: a call that must wait is kept whole. It starts from the beginning when its wait is over,
+ * because the state that it reads may have changed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ call_end(struct call *c)
         }
         secret_forget(c);
         turns_forget(c);
-        explicit_bzero(c + 1, c->record.len);          /* the environment of a command may hold secrets */
+        explicit_bzero(c + 1, c->record.len); /* the environment of a command may hold secrets */
         free(c);
 }
 
@@ -54,7 +55,7 @@ call_begin(struct call *c)
         }
 }
 
-/* -- answers ------------------------------------------------------------------------------------------------------------ */
+/* -- answers ----------------------------------------------------------------------------------- */
 
 struct record_writer
 reply_begin(struct call *c)

@@ -1,9 +1,10 @@
 /*
- * keeper/caller.c - who asks: users of this machine, and those who show a token.
+ * keeper/caller.c - identifies callers: users of this machine, and holders of a token.
  *
  * Room: keeper (joining). Touches: fd, random, the store.
- * Theory: a token is 256 random bits and only its hash is kept, so the state tells nobody how to be another, and a wrong one is found no
- * faster for being nearly right.
+ * Theory: a token is 256 random bits, and the store keeps only its hash. So the stored state does
+ * not let its reader act as a caller. The time to look up a wrong token does not depend on how
+ * close it is to a right one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +34,7 @@ caller_of_uid(const struct keeper *k, uint32_t uid, struct caller *ret)
         return true;
 }
 
-/* Whose workspaces an owner may name: those of the user he is called after, else nobody's. */
+/* The user whose workspaces an owner may name: the one in the owner's name, else no user. */
 static uint32_t
 uid_of_owner(const struct keeper *k, const char *owner)
 {
@@ -96,7 +97,7 @@ token_hash(const char *token, unsigned char ret[STORE_HASH_LEN])
         (void)crypto_hash_sha256(ret, (const unsigned char *)token, strlen(token));
 }
 
-/* Is there a file, ours alone, whose token is known? */
+/* Does the file exist, readable by this user only, with a known token? */
 static bool
 has_token(struct keeper *k, const char *path)
 {

@@ -1,5 +1,5 @@
 /*
- * keeper/calls.c - lists of calls that wait for one thing, in the order they came.
+ * keeper/calls.c - lists of calls that wait for the same thing, in order of arrival.
  *
  * Room: keeper (joining). Touches: nothing.
  */
@@ -41,7 +41,7 @@ calls_fail(struct calls *l, const struct error *e)
                 call_fail(c, e);
 }
 
-/* Whoever waits again stands in the list anew, and is another matter. */
+/* A call that must wait again joins the list again. This pass does not begin it twice. */
 void
 calls_begin(struct calls *l)
 {

@@ -1,10 +1,13 @@
 /*
- * keeper/client.c - clients that background processes end with: agents that speak MCP over HTTP, which is a protocol without a connection.
+ * keeper/client.c - clients with background commands that end with them: agents that use MCP over
+ * HTTP, a protocol without connections.
  *
  * Room: keeper (joining). Touches: the store, clock.
- * Theory: the processes of one client in one sandbox are a task (deadline.c) with a name that no caller may use: "~" and the client's mark. Its deadline is moved each
- * time the door has heard of the client. So the box knows whose process it is, the store knows the client, and a restart forgets neither: then the
- * time of silence begins anew, because who was heard meanwhile is not known.
+ * Theory: the commands of one client in one sandbox form a task (deadline.c). Its name, "~" and the
+ * client's mark, is one that no caller may use. Its deadline moves each time the door hears from
+ * the client. So the box knows the client of each command, and the store knows the client: a
+ * restart forgets neither. After a restart the time of silence starts again, because the keeper
+ * does not know who was heard meanwhile.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +16,8 @@
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
 
-enum { SILENCE_MS = 10 * 60 * 1000 + 30 * 1000 /* ten minutes, and how seldom the door tells (mcp/client.c) */ };
+/* Ten minutes, plus the interval of the door's reports (mcp/client.c). */
+enum { SILENCE_MS = 10 * 60 * 1000 + 30 * 1000 };
 
 bool
 client_is_task(const char *task)

@@ -1,9 +1,11 @@
 /*
- * keeper/collect.c - at the start: every box is found again, or what it left is collected.
+ * keeper/collect.c - at the start: finds every box again, or collects what it left.
  *
  * Room: keeper (joining). Touches: fd, the directories below STATE/boxes.
- * Theory (N8): a directory and a row belong together by their name. Both: its box is connected to, or, where nobody answers, buried. A row alone: it was
- * never made, or was lost. A directory alone: its box is asked to end, and it goes. Nothing with another name is touched.
+ * Theory (N8): a directory and a row with the same name belong together. Both: the keeper connects
+ * to the box, or buries it if no process answers. A row alone: its box was never created, or was
+ * lost. A directory alone: its box is asked to end, and the directory is removed. Nothing with
+ * another name is touched.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +16,10 @@
 #include "base/scoped.h"
 #include "keeper/sandbox.h"
 
-enum { COLLECT_MS = 100 /* for the processes of a killed sandbox to end, and for others to be lost as well */ };
+/*
+ * Time for the processes of a killed sandbox to end. One collection then serves all lost meanwhile.
+ */
+enum { COLLECT_MS = 100 };
 
 static struct sandbox *
 find(const struct keeper *k, const char *id)
@@ -37,7 +42,8 @@ collect_one(struct keeper *k, const char *id, struct error *e)
                 return result;
         if (is_ours && s->row.status == STORE_MADE)
                 return box_bury(s, e);
-        box_remove_directory(k, id);                   /* nobody's, or its making was cut off before it could matter */
+        /* no sandbox has it, or its creation was interrupted before it had an effect */
+        box_remove_directory(k, id);
         return 0;
 }
 
@@ -72,10 +78,11 @@ box_collect(struct keeper *k, struct error *e)
                         result = collect_one(k, entry->d_name, e);
         (void)closedir(directory);
         if (result < 0)
-                return -1;                             /* to be started again is better than to take the living for dead */
+                return -1; /* a failed start is better than treating a live box as dead */
         for (struct sandbox *s = k->first, *next; s; s = next) {
                 next = s->next;
-                if (s->row.status == STORE_MADE && !s->box && box_bury(s, e) < 0)      /* made once, and not even its directory is there */
+                /* its box was created, and even its directory is gone */
+                if (s->row.status == STORE_MADE && !s->box && box_bury(s, e) < 0)
                         return -1;
         }
         for (struct sandbox *s = k->first, *next; s; s = next) {

@@ -1,9 +1,10 @@
 /*
- * keeper/connection.c - who speaks to the keeper: accepted, known by his user id, heard, and let go of.
+ * keeper/connection.c - the connections to the keeper: accepts, identifies, reads and closes them.
  *
  * Room: keeper (joining). Touches: fd, mem.
- * Theory: the kernel says who a peer is. Only the door, whose socket came from the launcher, may speak for others. Nobody asks for
- * descriptors to be taken, so any that come are closed. A connection is ended between two turns of the loop, never beneath one of its calls.
+ * Theory: the kernel reports the user of a peer. Only the door, whose socket comes from the
+ * launcher, may call for others. No call passes descriptors, so any that arrive are closed. A
+ * connection is ended between two turns of the loop, never while one of its calls runs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,9 +28,9 @@ condemn(struct connection *c)
         c->keeper->needs_sweep = true;
 }
 
-/* -- what is said ------------------------------------------------------------------------------------------------------ */
+/* -- reading calls ----------------------------------------------------------------------------- */
 
-/* Who asks, and may he? */
+/* Sets the caller of an operation, and checks that it may call it. */
 static int
 identify(struct connection *c, const struct operation *o, const struct record *r, struct caller *ret, struct error *e)
 {
@@ -77,7 +78,8 @@ permitted(const struct connection *c, const struct operation *o, const struct ca
 static struct call *
 call_new(struct connection *connection, const struct wire_call *head, const void *bytes, size_t len)
 {
-        struct call *c = malloc(sizeof *c + len);      /* the record stands behind, aligned as malloc aligns */
+        /* the record is stored behind it, aligned as malloc() aligns */
+        struct call *c = malloc(sizeof *c + len);
 
         _Static_assert(sizeof(struct call) % RECORD_ALIGN == 0, "a record is aligned");
         if (!c)
@@ -165,7 +167,7 @@ on_words(struct peer *p, uint32_t events)
                         condemn(c);
                         return;
                 }
-                wire_message_close(&m);                /* nobody asked for descriptors */
+                wire_message_close(&m);                /* no call passes descriptors */
                 if (m.kind == WIRE_CALL)
                         take_call(c, &m, c->keeper->in);
                 else if (m.kind == WIRE_CANCEL)
@@ -176,7 +178,7 @@ on_words(struct peer *p, uint32_t events)
         if (p->is_broken)
                 condemn(c);
         else if (peer_is_full(p))
-                peer_hear(p, false);                   /* answers wait: who asked reads them first */
+                peer_hear(p, false); /* answers are queued: the caller must read them first */
 }
 
 static void
@@ -187,7 +189,7 @@ on_drained(struct peer *p)
         parts_turn((struct connection *)p);
 }
 
-/* -- coming and going --------------------------------------------------------------------------------------------------- */
+/* -- accepting and closing --------------------------------------------------------------------- */
 
 static struct connection *
 connection_new(struct keeper *k, int take_fd)
@@ -220,7 +222,7 @@ accept_again(struct loop_timer *t)
         (void)loop_watch_change(&k->listener, EPOLLIN);
 }
 
-/* No descriptor left: look again later, instead of at once and for ever. */
+/* No descriptor is free: retries later instead of in a busy loop. */
 static void
 pause_accepting(struct keeper *k)
 {
@@ -228,7 +230,7 @@ pause_accepting(struct keeper *k)
                 (void)loop_watch_change(&k->listener, 0);
 }
 
-/* One user of many does not take every place: the daemon's own always finds one. */
+/* Other users cannot take every connection: the daemon's own user always gets one. */
 static bool
 has_room(const struct keeper *k, const struct caller *who)
 {

@@ -2,9 +2,10 @@
  * keeper/deadline.c - time: lifetimes, scheduled deletions, idleness, tasks.
  *
  * Room: keeper (joining). Touches: clock, the store.
- * Theory (N10): a lifetime is a moment of the boot clock; a jump of the wall clock neither ends nor lengthens it, a pause does not reset it. Beside it
- * stands what was left when it was last written, which is what counts after the machine was started anew. A box that lives ends itself
- * at its deadline; the keeper's own timer comes later and is for what has no box.
+ * Theory (N10): a lifetime ends at a moment of the boot clock. A jump of the wall clock neither
+ * shortens nor extends it, and a pause does not reset it. The row also has the remaining time as of
+ * its last write, which counts after a reboot. A live box ends itself at its deadline. The keeper's
+ * own timer comes later and is for sandboxes without a box.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,7 @@ sandbox_save(struct sandbox *s, struct error *e)
         return store_sandbox_write(s->keeper->store, &s->row, e);
 }
 
-/* -- the end of a life ------------------------------------------------------------------------------------------------------ */
+/* -- the end of a lifetime --------------------------------------------------------------------- */
 
 static void
 on_life(struct loop_timer *t)
@@ -65,7 +66,7 @@ deadline_arm(struct sandbox *s)
 
         if (due != STORE_NEVER && due <= now)
                 due = s->box ? deadline_add(due, due, BOX_GRACE_MS) : now;
-        if (at != 0) {                                 /* the wall clock may jump: it is looked at again soon */
+        if (at != 0) { /* the wall clock may jump: check it again soon */
                 uint64_t wait = at > wall ? (at - wall < WALL_LOOK_MS ? at - wall : WALL_LOOK_MS) : 0;
 
                 due = due < now + wait ? due : now + wait;
@@ -74,7 +75,7 @@ deadline_arm(struct sandbox *s)
                 (void)loop_timer_set(s->keeper->loop, &s->life, due, on_life);
 }
 
-/* -- idleness --------------------------------------------------------------------------------------------------------------- */
+/* -- idleness ---------------------------------------------------------------------------------- */
 
 struct idle { uint64_t pause_ms, destroy_ms; const char *pause_name, *destroy_name; };
 
@@ -107,7 +108,7 @@ on_idle(struct loop_timer *t)
         uint64_t now = loop_now_ms();
 
         if (s->state == SANDBOX_RUNNING && ((s->box && box_running(s->box) > 0) || s->ports_in_use > 0))
-                return;                                /* the end of the last command or connection arms it again */
+                return; /* the end of the last command or connection sets the timer again */
         if (idle.destroy_ms != STORE_NEVER && deadline_add(s->active_ms, s->active_ms, idle.destroy_ms) <= now)
                 sandbox_event(s, idle.destroy_name);
         else if (idle.pause_ms != STORE_NEVER && deadline_add(s->active_ms, s->active_ms, idle.pause_ms) <= now)
@@ -128,7 +129,7 @@ deadline_arm_idle(struct sandbox *s)
                 (void)loop_timer_set(s->keeper->loop, &s->idle, deadline_add(s->active_ms, s->active_ms, span), on_idle);
 }
 
-/* -- what is left, written down --------------------------------------------------------------------------------------------- */
+/* -- storing the remaining time ---------------------------------------------------------------- */
 
 static void
 on_checkpoint(struct loop_timer *t)
@@ -156,7 +157,7 @@ deadline_checkpoint(struct keeper *k)
         }
 }
 
-/* -- tasks --------------------------------------------------------------------------------------------------------------------- */
+/* -- tasks ------------------------------------------------------------------------------------- */
 
 static void
 on_task(struct loop_timer *t)

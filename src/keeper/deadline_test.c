@@ -1,4 +1,4 @@
-/* keeper/deadline_test.c - what adding time promises: never into the past, never round the end. */
+/* keeper/deadline_test.c - adding time never gives a moment in the past, and never overflows. */
 #include "keeper/sandbox.h"
 
 #include "base/unit.h"
@@ -8,7 +8,7 @@ time_is_added_to_what_is_left(void **state)
 {
         static const struct { uint64_t deadline, now, span, want; } cases[] = {
                 { 1000, 500, 100, 1100 }, { 1000, 1000, 100, 1100 },
-                { 400, 1000, 100, 1100 },                                      /* what is over begins at now */
+                { 400, 1000, 100, 1100 }, /* an expired deadline is extended from now */
                 { STORE_NEVER, 1000, 100, STORE_NEVER }, { 1000, 0, STORE_NEVER, STORE_NEVER },
                 { STORE_NEVER - 10, 0, 9, STORE_NEVER - 1 }, { STORE_NEVER - 10, 0, 10, STORE_NEVER }, { STORE_NEVER - 10, 0, 11, STORE_NEVER },
                 { 0, 0, 0, 0 }, { 0, 5, STORE_NEVER - 5, STORE_NEVER }, { 0, 5, STORE_NEVER - 6, STORE_NEVER - 1 },

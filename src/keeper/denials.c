@@ -1,9 +1,11 @@
 /*
- * keeper/denials.c - what boxes say that the network refused them: remembered, told who watches, logged.
+ * keeper/denials.c - network refusals that boxes report: keeps them, sends them to watchers, logs
+ * them.
  *
  * Room: keeper (joining). Touches: mem, clock, standard error.
- * Theory: a box counts, and is believed about its own sandbox alone: what is kept here has the bounds that it has there. A payload makes refusals as fast as it can ask, so
- * events are folded by the second, and the log by the minute.
+ * Theory: the box counts, and its reports are believed about its own sandbox only. The keeper's
+ * copy has the same bounds as the box's. A payload can cause refusals as fast as it can connect. So
+ * events are merged by the second, and log lines by the minute.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,11 +15,12 @@
 #include "egress/admit.h"
 #include "keeper/sandbox.h"
 
-enum { EVENTS_A_SECOND = 16 /* of one sandbox */, SECOND_MS = 1000, LOG_FIRST_MS = 1000, LOG_MS = 60000, TEXT_ROOM = 400 };
+/* EVENTS_A_SECOND is for one sandbox. */
+enum { EVENTS_A_SECOND = 16, SECOND_MS = 1000, LOG_FIRST_MS = 1000, LOG_MS = 60000, TEXT_ROOM = 400 };
 
 _Static_assert(BOX_DENIALS_MAX == NUMBER_REFUSALS_FIRST + NUMBER_REFUSALS_LAST, "as many as its box keeps");
 
-/* A box makes names plain and ends them; one that was taken over need not. */
+/* A box sends clean, terminated names. A compromised box may not. */
 static void
 make_plain(char text[GATE_HOST_ROOM])
 {
@@ -27,7 +30,7 @@ make_plain(char text[GATE_HOST_ROOM])
                         *text = '?';
 }
 
-/* -- events --------------------------------------------------------------------------------------------------------------------------- */
+/* -- events ------------------------------------------------------------------------------------ */
 
 static void
 tell_folded(struct box *b)
@@ -43,7 +46,10 @@ on_second(struct loop_timer *t)
         tell_folded((struct box *)(void *)((char *)t - offsetof(struct box, folding)));
 }
 
-/* Those past the first of a second are told as one, with their number, at its end. */
+/*
+ * Only the first ones of a second are sent as events. One event at its end gives the number of the
+ * others.
+ */
 static void
 tell_denied(struct box *b, const struct wire_box_denied *d)
 {
@@ -57,7 +63,7 @@ tell_denied(struct box *b, const struct wire_box_denied *d)
         watch_tell_denied(b->sandbox, d);
 }
 
-/* -- the log -------------------------------------------------------------------------------------------------------------------------- */
+/* -- the log ----------------------------------------------------------------------------------- */
 
 static const struct wire_box_denied *
 find_number(const struct box *b, uint64_t number)
@@ -104,7 +110,10 @@ on_log(struct loop_timer *t)
         log_now((struct box *)(void *)((char *)t - offsetof(struct box, logging)));
 }
 
-/* Those of a sandbox that was quiet for a minute after a moment, so that there is one line of a command; the next when a minute is over. */
+/*
+ * After a quiet minute it waits only a moment, so that one command causes one line. Later lines are
+ * a minute apart.
+ */
 static void
 log_soon(struct box *b, uint64_t number)
 {
@@ -120,7 +129,7 @@ log_soon(struct box *b, uint64_t number)
         b->log_due_ms += LOG_MS;
 }
 
-/* -- what boxes say ------------------------------------------------------------------------------------------------------------------- */
+/* -- reports of boxes -------------------------------------------------------------------------- */
 
 void
 denials_gone(struct box *b)
@@ -139,7 +148,10 @@ denials_free(struct box *b)
         refusals_fini(&b->refusals);
 }
 
-/* The place of this number; a new one's is where one has to go that is none of the first. NULL: no memory. */
+/*
+ * The entry of this number, else a new one: if full, the oldest entry after the first ones makes
+ * room. NULL: no memory.
+ */
 static struct wire_box_denied *
 place_of(struct box *b, uint64_t number, bool *ret_is_new)
 {
@@ -158,7 +170,10 @@ place_of(struct box *b, uint64_t number, bool *ret_is_new)
         return b->denials ? &b->denials[b->denial_count++] : NULL;
 }
 
-/* A box of before WIRE_BOX_REFUSED tells what is new and counts on: what it told is what is known. */
+/*
+ * A box from before WIRE_BOX_REFUSED reports only new refusals and counts, so its reports are all
+ * that is known.
+ */
 static void
 count_for_older(struct box *b, const struct wire_box_denied *d, uint32_t before)
 {
@@ -182,7 +197,7 @@ denials_hear(struct box *b, const struct wire_box_denied *d)
         make_plain(at->d.host);
         make_plain(at->d.other);
         count_for_older(b, at, before);
-        if (!b->is_ready) {                            /* it tells what was told to an earlier keeper */
+        if (!b->is_ready) { /* it repeats what an earlier keeper already received */
                 b->logged = b->refusals.total;
                 return;
         }

@@ -1,9 +1,10 @@
 /*
- * keeper/digest.c - a hash of what was asked.
+ * keeper/digest.c - a hash of what a call asks for.
  *
  * Room: keeper (joining). Touches: mem.
- * Theory: each field goes in with its tag and length, so no two records give the same bytes. A manifest goes in value by value, without line and
- * column: the same block as YAML, as JSON or from a file is one.
+ * Theory: each field is hashed with its tag and length, so different records never give the same
+ * bytes. A manifest is hashed value by value, without line and column. So the same block as YAML,
+ * as JSON or from a file has one hash.
  */
 #include "keeper/digest.h"
 
@@ -35,7 +36,7 @@ add_node(crypto_hash_sha256_state *state, const struct node *n)
                         add_node(state, child);
 }
 
-/* One that cannot be read is its bytes: it is refused later. */
+/* An unreadable manifest is hashed as bytes: it is refused later. */
 static void
 add_manifest(crypto_hash_sha256_state *state, const struct record_entry *entry)
 {

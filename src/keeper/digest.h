@@ -1,5 +1,5 @@
 /*
- * keeper/digest.h - is what a call asks the same as what another asked?
+ * keeper/digest.h - decides whether two calls ask for the same.
  */
 #ifndef CARREL_KEEPER_DIGEST_H
 #define CARREL_KEEPER_DIGEST_H
@@ -12,14 +12,16 @@
 enum { DIGEST_LEN = 32 };
 
 /*
- * A hash of every field of a create but those of its journey (key, uid, token, start). `for_pool`: only of what a box is made from
- * (manifest, workspace, runtime). A manifest is what it says: where in its file it said so does not count.
+ * Hashes every field of a create call except those about its delivery (key, uid, token, start).
+ * `for_pool`: hashes only what a box is created from (manifest, workspace, runtime). A manifest
+ * counts by content: line positions in its file do not matter.
  */
 void digest_create(const struct record *r, bool for_pool, unsigned char ret[DIGEST_LEN]);
 
 /*
- * A hash of every field of a call that runs something in a sandbox, and of which call it is, but those of its journey (key, id, uid, token) and of how its
- * caller listens (lossless, rows, columns). Words, directory, input and environment are in it; none of them can be read out of it.
+ * Hashes the operation and every field of a call that runs something in a sandbox. Left out are the
+ * fields about its delivery (key, id, uid, token) and its output (lossless, rows, columns).
+ * Included are arguments, directory, input and environment; the hash does not reveal them.
  */
 void digest_exec(enum operation_code op, const struct record *r, unsigned char ret[DIGEST_LEN]);
 

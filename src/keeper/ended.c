@@ -2,8 +2,8 @@
  * keeper/ended.c - remembers why the last sandboxes ended.
  *
  * Room: keeper (joining). Touches: nothing.
- * Theory: only an owner's own rows are looked at, so that another's sandbox is answered like one that never was. A restart of the daemon forgets
- * them all; the answer is then the same as for an unknown name.
+ * Theory: a search sees only the owner's own rows, so another owner's sandbox looks like an unknown
+ * one. A restart of the daemon forgets all rows; the answer is then that for an unknown name.
  */
 #include "keeper/ended.h"
 

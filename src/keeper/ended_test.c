@@ -1,4 +1,4 @@
-/* keeper/ended_test.c - what keeper/ended.h promises. */
+/* keeper/ended_test.c - promises of keeper/ended.h. */
 #include "keeper/ended.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /*
- * keeper/journal.c - what a box wrote down for whoever comes after it.
+ * keeper/journal.c - reads what a box recorded for the time after its end.
  *
  * Room: keeper (joining). Touches: fd, the journals below STATE/boxes.
- * Theory: the box appends each entry in one write and takes a torn one back; where its machine was faster than that, the torn one is the last, and
- * nobody was told of it yet.
+ * Theory: the box appends each entry in one write and removes a torn one. If the machine crashed
+ * before that, the torn entry is the last one, and the box had not reported it yet.
  */
 #include "keeper/journal.h"
 

@@ -1,4 +1,4 @@
-/* keeper/journal_test.c - a journal cut at any byte is a beginning of it (Z08). */
+/* keeper/journal_test.c - a journal cut at any byte gives its first entries (Z08). */
 #include "keeper/journal.h"
 
 #include <fcntl.h>
@@ -79,7 +79,7 @@ cut_anywhere_it_is_a_beginning(void **state)
                 assert_int_equal(gone.cause, whole == ENTRIES ? BOX_GONE_OOM : 99);
         }
         assert_int_equal(unlinkat(boxes, "id/journal", 0), 0);
-        assert_int_equal(mkfifoat(boxes, "id/journal", 0600), 0);      /* keeps nobody waiting */
+        assert_int_equal(mkfifoat(boxes, "id/journal", 0600), 0); /* reading it must not block */
         assert_int_equal(journal_read(boxes, "id", learn, &learned, &gone), 0);
         assert_int_equal(unlinkat(boxes, "id/journal", 0), 0);
         assert_int_equal(unlinkat(boxes, "id", AT_REMOVEDIR), 0);

@@ -1,5 +1,5 @@
 /*
- * keeper/keeper.h - what the parts of the keeper share: the keeper itself, its callers and their calls.
+ * keeper/keeper.h - the keeper itself, its callers and their calls, for all files of this room.
  */
 #ifndef CARREL_KEEPER_KEEPER_H
 #define CARREL_KEEPER_KEEPER_H
@@ -26,12 +26,14 @@ struct call;
 struct turn;
 
 enum { KEEPER_OWNER_LEN = 72, KEEPER_CALLS_MAX = 256, KEEPER_DOOR_CALLS_MAX = 8192, KEEPER_CONNECTIONS_MAX = 1024,
-       KEEPER_OTHERS_MAX = 128 /* connections of one user who is not the daemon's own */, KEEPER_RESERVE = 8 << 20 };
+       /* KEEPER_OTHERS_MAX: connections of one user other than the daemon's own. */
+       KEEPER_OTHERS_MAX = 128, KEEPER_RESERVE = 8 << 20 };
 
-/* Who asks. */
+/* The user that a call is made for. */
 struct caller {
         char owner[KEEPER_OWNER_LEN];
-        uint32_t uid;                  /* whose workspaces he may name; PREPARE_UID_ANY: the daemon's own user */
+        /* may name the workspaces of this user; PREPARE_UID_ANY: the daemon's own user */
+        uint32_t uid;
         bool is_admin, is_read_only;
 };
 
@@ -41,11 +43,11 @@ struct connection {
         struct peer peer;              /* first */
         struct keeper *keeper;
         struct connection *next;
-        bool is_door, is_condemned;    /* condemned: closed before the loop turns again */
-        struct caller caller;          /* of the peer; a door's calls say who asks */
-        struct call *calls;            /* those that wait for something */
+        bool is_door, is_condemned;    /* condemned: closed before the next turn of the loop */
+        struct caller caller;          /* the connected user; each call of a door names its own */
+        struct call *calls;            /* calls that wait */
         unsigned call_count;
-        struct calls listing;          /* those that wait to answer another part of a list */
+        struct calls listing;          /* calls that wait to answer the next part of a list */
 };
 
 struct keeper {
@@ -58,28 +60,30 @@ struct keeper {
         char **environment;
         char boot_id[STORE_BOOT_ID_LEN];
         uint32_t uid;
-        char owner[KEEPER_OWNER_LEN];  /* the daemon's own user, as an owner */
-        uint64_t delete_after_ms;      /* scheduled deletion where a call says nothing; STORE_NEVER: none */
+        char owner[KEEPER_OWNER_LEN];  /* owner name of the daemon's own user */
+        uint64_t delete_after_ms;      /* default of scheduled deletion, in ms; STORE_NEVER: none */
         struct peer spawner;
-        struct peer gates, gate;       /* where a gate that was started is told of, and the one there is; fd -1: none */
+        struct peer gates, gate;       /* announces new gates; the current gate, fd -1: none */
         uint32_t last_wall;
         struct loop_watch listener;
-        struct loop_timer checkpoint, accept_again, collect;   /* collect: what killed makers left */
+        /* collect: asks for the collection of what killed makers left */
+        struct loop_timer checkpoint, accept_again, collect;
         struct connection *connections;
         unsigned connection_count;
         struct sandbox *first, *last;  /* oldest first */
         size_t sandbox_count;
-        uint64_t last_sandbox;         /* its number */
-        struct ended ended;            /* the last that ended, for who asks after them */
-        struct sandbox *buried;        /* ended, and their rows could not be removed yet */
-        unsigned damaged_count;        /* rows that were not what was written, at the start */
-        struct box *boxes;             /* with a sandbox or, those to be collected, without */
+        uint64_t last_sandbox;         /* `number` of the newest */
+        struct ended ended;            /* the last that ended, so that errors can say why */
+        struct sandbox *buried;        /* ended, but the store could not remove their rows yet */
+        unsigned damaged_count;        /* rows found damaged at the start */
+        struct box *boxes;             /* also those without a sandbox, until they are collected */
         struct watcher *watchers;
-        struct audience *audiences;    /* owners somebody watches for */
+        struct audience *audiences;    /* owners with at least one watcher */
         struct pool *pool;             /* NULL: none */
-        struct turn *turns;            /* the owner whose call is next (turns.c); NULL: no call is here */
+        struct turn *turns; /* owner whose call is next (turns.c); NULL: no call is queued */
         struct loop_timer turns_again;
-        void *reserve;                 /* memory that narrowing a list may use when there is no other; NULL: it is out */
+        /* spare memory for narrowing an allow list when memory is out; NULL: in use */
+        void *reserve;
         bool needs_sweep, is_stopping;
         uint64_t prepare_now;
         _Alignas(16) unsigned char in[WIRE_BODY_MAX];
@@ -87,36 +91,41 @@ struct keeper {
         _Alignas(16) unsigned char plan[WIRE_BODY_MAX];
 };
 
-/* -- calls -------------------------------------------------------------------------------------------------------- */
+/* -- calls ------------------------------------------------------------------------------------- */
 
-/* What an operation made of a call: replied; failed (the error says why); it waits, and somebody holds it. */
+/* Result of an operation: replied; failed, with an error; or waiting in some list. */
 enum call_state { CALL_DONE, CALL_FAILED, CALL_WAITS };
 
 /*
- * One page of a list: FIELD_LIMIT entries after FIELD_CURSOR (page.c). An entry has a place in its list: `at`, and where two may share one, an id that orders them.
+ * One page of a list: FIELD_LIMIT entries after FIELD_CURSOR (page.c). The place of an entry is
+ * `at`. If two entries may share an `at`, an id orders them.
  */
 enum { PAGE_ID_LEN = 40 };
 struct page { bool is_read; uint64_t limit /* 0: all */, count, after, at; char after_id[PAGE_ID_LEN], id[PAGE_ID_LEN]; };
 
 struct call {
         struct keeper *keeper;
-        struct connection *connection; /* NULL: the caller has gone; whatever is done for him is done quietly */
+        /* NULL: the caller disconnected; work continues without an answer */
+        struct connection *connection;
         struct call *next_of_connection;
-        struct call *next;             /* in the list of whoever it waits for */
-        struct turn *turn;             /* its owner's place (turns.c) */
+        struct call *next;             /* in the list it waits in */
+        struct turn *turn;             /* queue of its owner (turns.c) */
         const struct operation *op;
         uint32_t serial;
         bool is_cancelled;
-        bool has_listing;              /* a box told its execs for this call: it begins anew and does not ask again */
-        char made[17];                 /* the sandbox that an earlier beginning of this call made */
-        bool has_turn;                 /* to answer a part of a list (parts.c); */
-        uint64_t cursor;               /* and the number of the last item that was answered */
-        struct page page;              /* of a list that is asked for in pages */
-        bool has_waited;               /* for a port, long enough */
-        unsigned ports_looked;         /* of an exec that waits for a port: how many were looked at before it was begun, */
-        uint64_t ports_open;           /* and which of them listened, a bit each */
+        /* A box listed its execs for this call. When it begins again it does not ask again. */
+        bool has_listing;
+        char made[17]; /* id of the sandbox that an earlier attempt of this call created */
+        bool has_turn;                 /* it may answer a part of a list now (parts.c) */
+        uint64_t cursor;               /* number of the last item answered */
+        struct page page;              /* for lists that are requested in pages */
+        bool has_waited;               /* its wait for a port is over */
+        /* exec that waits for a port: how many ports were checked before it started */
+        unsigned ports_looked;
+        uint64_t ports_open;           /* the ports that listened then, one bit each */
         struct caller caller;
-        struct call_secrets *secrets;  /* wanted by a command, and its values once they came (secret.h); or NULL */
+        /* secrets that a command needs, and their values once fetched (secret.h); or NULL */
+        struct call_secrets *secrets;
         struct record record;
 };
 
@@ -125,76 +134,89 @@ typedef enum call_state call_run(struct call *c, struct error *e);
 /* The function of an operation; never NULL (op.c). */
 call_run *call_function(enum operation_code code);
 
-/* Runs it, replies an error, frees what does not wait. Also for a call that waited: it begins anew. */
+/*
+ * Runs it, sends its error, and frees it unless it waits. A call that waited starts from the
+ * beginning.
+ */
 void call_begin(struct call *c);
 
-/* A call that waited is answered with an error, or has been answered, and goes. */
+/* Removes a call that waited: answers it with an error, or only frees it if it was answered. */
 void call_fail(struct call *c, const struct error *e);
 void call_end(struct call *c);
 
-/* Begins a reply, in the keeper's one buffer: it is sent before another begins. */
+/* Begins a reply in the keeper's only buffer. Send it before you begin another. */
 struct record_writer reply_begin(struct call *c);
-/* Sends it. `take_fd` -1: none. What became too long is answered as an error. */
+/* Sends it. `take_fd` -1: none. If the reply is too long, sends an error instead. */
 void reply_send(struct call *c, struct record_writer *w, unsigned flags, int take_fd);
 void reply_error(struct call *c, const struct error *e);
 
-/* An event for the caller of `c` (WIRE_EVENT), written like a reply. */
+/* Sends an event (WIRE_EVENT) to the caller of `c`. Write it like a reply. */
 void reply_event(struct connection *connection, uint32_t serial, struct record_writer *w);
 
-/* -- answers in parts (parts.c): lists of any length ----------------------------------------------------------------- */
+/* -- answers in parts (parts.c): lists of any length ------------------------------------------- */
 
 typedef void parts_write(struct record_writer *w, const void *of, const void *item);
 
-/* false: it is not this call's turn yet; CALL_WAITS, and it begins anew. */
+/* false: another call's turn. Return CALL_WAITS; the call begins again in its turn. */
 bool parts_begin(struct call *c, struct record_writer *w);
 
 /*
- * One item more, of a number above c->cursor. false: the part was full without it and was sent; CALL_WAITS, and the call begins anew with the first item above c->cursor.
- * The last part is the operation's to send.
+ * Adds one item with a number above c->cursor. false: the part is full and was sent without it.
+ * Return CALL_WAITS; the call begins again with the first item above c->cursor. The operation sends
+ * the last part itself.
  */
 bool parts_add(struct call *c, struct record_writer *w, parts_write *write, const void *of, const void *item, uint64_t number);
 
-/* Says that a cursor is none that a list was answered with. Always -1. */
+/* Sets the error for a cursor that no list returned. Always -1. */
 int page_wrong_cursor(struct error *e);
 
-/* Reads what page is asked for, once. Errors: ERROR_INVALID_ARGUMENT (the cursor is none of this daemon's). */
+/*
+ * Reads the requested page, once for each call. Errors: ERROR_INVALID_ARGUMENT (the cursor is not
+ * from this daemon).
+ */
 int page_begin(struct call *c, struct error *e);
 
-/* Is the entry after the cursor? `id`: "" where `at` alone says it. Entries with an id are in the order of both. */
+/*
+ * Is the entry after the cursor? `id`: "" if `at` is unique. Entries with an id are ordered by
+ * both.
+ */
 bool page_has(const struct call *c, uint64_t at, const char *id);
 
-/* Is the page full? Then the answer says where to go on. Asked before each entry. */
+/* Is the page full? If so, writes the cursor of the next page. Call it before each entry. */
 bool page_is_full(const struct call *c, struct record_writer *w);
 
-/* The entry was answered. */
+/* Records the entry as answered. */
 void page_add(struct call *c, uint64_t at, const char *id);
 
-/* The connection takes more: those that stand in line, a part each. Ends them all. */
+/* The connection has room: each waiting call answers one part. parts_forget() ends them all. */
 void parts_turn(struct connection *connection);
 void parts_forget(struct connection *connection);
 
-/* -- connections ---------------------------------------------------------------------------------------------------- */
+/* -- connections ------------------------------------------------------------------------------- */
 
-/* Listens on `take_fd`; takes a door's socket. 0 or -1. */
+/* Listens on `take_fd`; the second function takes the socket of a door. 0 or -1. */
 int connection_listen(struct keeper *k, int take_fd, struct error *e);
 int connection_door(struct keeper *k, int take_fd, struct error *e);
 
-/* Lets go of everything condemned: between two turns of the loop. */
+/* Frees everything condemned. Call it between two turns of the loop. */
 void keeper_sweep(struct keeper *k);
 
-/* -- owners ----------------------------------------------------------------------------------------------------------- */
+/* -- owners ------------------------------------------------------------------------------------ */
 
-/* The owner that a uid is; false: this daemon does not serve him. */
+/* Sets the owner for a uid. false: this daemon does not serve that user. */
 bool caller_of_uid(const struct keeper *k, uint32_t uid, struct caller *ret);
-/* Who shows this token; 1, 0: nobody, -1. */
+/* Sets the owner of a token. 1: found; 0: unknown token; -1: error. */
 int caller_of_token(struct keeper *k, const char *token, struct caller *ret, struct error *e);
 
-/* Makes a token of its own: "carrel_" and 64 hex digits. Random text of `digits` hex digits and a NUL. */
+/*
+ * Creates a new token: "carrel_" and 64 hex digits. random_hex() writes `digits` hex digits and a
+ * NUL.
+ */
 enum { TOKEN_TEXT_LEN = 7 + 64 + 1 };
 int token_make(char ret[TOKEN_TEXT_LEN], struct error *e);
 int random_hex(char *ret, size_t digits, struct error *e);
 void token_hash(const char *token, unsigned char ret[STORE_HASH_LEN]);
-/* Makes sure that STATE/token holds a token of the daemon's own user, for who speaks TCP. */
+/* Makes sure that STATE/token holds a token of the daemon's own user, for clients that use TCP. */
 int token_file(struct keeper *k, struct error *e);
 
 #endif

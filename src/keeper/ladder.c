@@ -1,9 +1,10 @@
 /*
- * keeper/ladder.c - the start of the keeper, rung by rung.
+ * keeper/ladder.c - drops the keeper's privileges at its start, step by step.
  *
  * Room: keeper (joining). Touches: its own credentials and Landlock domain.
- * Theory: the keeper judges what others wrote. It may look at what mounts name, because it opens them for the maker; it may change nothing but its own state, it
- * executes nothing, and nobody reads its memory.
+ * Theory: the keeper checks input from others. It may read what mounts name, because it opens that
+ * for the maker. It may change only its own state. It executes nothing, and no other process can
+ * read its memory.
  */
 #include "keeper/ladder.h"
 
@@ -26,7 +27,10 @@
 #define SYS_landlock_restrict_self 446
 #endif
 
-/* Everything that changes a file system or executes a program; reading stays free. REFER and TRUNCATE came later than the rest. */
+/*
+ * Every right that changes a file system or executes a program; reading stays allowed. REFER and
+ * TRUNCATE came with later ABI versions.
+ */
 #define READING (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 #define CHANGING (((UINT64_C(1) << 13) - 1) & ~(uint64_t)READING)
 #define TRUNCATING (UINT64_C(1) << 14)
@@ -66,7 +70,7 @@ close_world(const char *state, struct error *e)
         if (abi > 0)
                 rules = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr.handled_access_fs, 0);
         if (abi <= 0 && geteuid() != 0)
-                return 0;                              /* what an ordinary user's daemon may write, its user may */
+                return 0; /* an ordinary user's daemon may write what the user may write */
         if (rules < 0 || allow(rules, state, attr.handled_access_fs) < 0 ||
             syscall(SYS_landlock_restrict_self, rules, 0) < 0) {
                 (void)fail_sys(e, ERROR_CAPABILITY_UNAVAILABLE, errno, "closing the world of the keeper with Landlock");

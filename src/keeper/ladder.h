@@ -1,5 +1,5 @@
 /*
- * keeper/ladder.h - the start of the keeper, rung by rung.
+ * keeper/ladder.h - drops the keeper's privileges at its start, step by step.
  */
 #ifndef CARREL_KEEPER_LADDER_H
 #define CARREL_KEEPER_LADDER_H
@@ -7,8 +7,9 @@
 #include "base/error.h"
 
 /*
- * Lets go of what the keeper does not need: no new privileges, as root no capability but the one to look, no write outside `state`, not
- * dumpable. (Leases are the makers' to write.) Errors: ERROR_BACKEND_FAILED; ERROR_CAPABILITY_UNAVAILABLE as root without Landlock.
+ * Drops what the keeper does not need: no new privileges, as root no capability except the one to
+ * read, no write outside `state`, not dumpable. (Only makers write leases.) Errors:
+ * ERROR_BACKEND_FAILED; ERROR_CAPABILITY_UNAVAILABLE as root without Landlock.
  */
 int ladder_climb(const char *state, struct error *e);
 

@@ -1,5 +1,5 @@
 /*
- * keeper/limits.h - how large a manifest may be, for everybody here who reads one.
+ * keeper/limits.h - maximum size of a manifest, for every file of this room that reads one.
  */
 #ifndef CARREL_KEEPER_LIMITS_H
 #define CARREL_KEEPER_LIMITS_H

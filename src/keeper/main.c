@@ -1,12 +1,14 @@
 /*
- * keeper/main.c - carrel-keeper: the process that holds what is known of every sandbox.
+ * keeper/main.c - carrel-keeper: the process that holds the state of every sandbox.
  *
- *     carrel-keeper --state DIR --spawner-fd N [--listen-fd N] [--door-fd N]... [--host-fd N] [--ingress URL]
- *                   [--gate-fd N] [--pool N [--pool-manifest-fd N]] [--fetcher-fd N] [--delete-after MS]
+ *     carrel-keeper --state DIR --spawner-fd N [--listen-fd N] [--door-fd N]... [--host-fd N]
+ *                   [--ingress URL] [--gate-fd N] [--pool N [--pool-manifest-fd N]]
+ *                   [--fetcher-fd N] [--delete-after MS]
  *
  * Room: keeper (joining, program). Touches: fd, clock, random, the store, its own privileges.
- * Theory, the ladder: descriptors and facts are taken, privileges let go of, the world closed; only then is anything read that somebody else wrote.
- * It is started by `carrel serve` and by nobody else. Boxes live on when it dies.
+ * Theory, the ladder: it collects descriptors and facts, drops privileges and closes its view of
+ * the file system. Only then does it read anything that others wrote. Only `carrel serve` starts
+ * it. Boxes survive its death.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,9 +43,9 @@ struct options {
 };
 
 static struct keeper keeper;
-static int signal_end = -1;            /* the handler's: a byte there wakes the loop, whenever it comes */
+static int signal_end = -1; /* for the signal handler: a byte written there wakes the loop */
 
-/* -- options ----------------------------------------------------------------------------------------------------------------- */
+/* -- options ----------------------------------------------------------------------------------- */
 
 static int
 read_number(const char *text, uint64_t most, uint64_t *ret)
@@ -95,7 +97,7 @@ read_options(int argc, char **argv, struct options *o, struct error *e)
         return 0;
 }
 
-/* -- what it begins with ------------------------------------------------------------------------------------------------------ */
+/* -- preparation ------------------------------------------------------------------------------- */
 
 static int
 read_boot_id(char ret[STORE_BOOT_ID_LEN], struct error *e)
@@ -107,13 +109,13 @@ read_boot_id(char ret[STORE_BOOT_ID_LEN], struct error *e)
                 return fail_sys(e, ERROR_INTERNAL, errno, "reading the id of this start of the machine");
         ret[len] = '\0';
 #ifdef CARREL_TEST_LAYERS
-        if (getenv("CARREL_TEST_BOOT_ID"))             /* a test starts the machine anew */
+        if (getenv("CARREL_TEST_BOOT_ID"))             /* lets a test simulate a reboot */
                 (void)snprintf(ret, STORE_BOOT_ID_LEN, "%s", getenv("CARREL_TEST_BOOT_ID"));
 #endif
         return 0;
 }
 
-/* The whole of a descriptor, `most` bytes at most, in memory of its own. */
+/* Reads a whole descriptor, at most `most` bytes, into new memory. */
 static int
 read_whole(int fd, size_t most, void **ret, size_t *ret_len, struct error *e)
 {
@@ -235,7 +237,7 @@ set_up(struct keeper *k, const struct options *o, struct error *e)
         k->delete_after_ms = o->delete_after_ms;
         k->checkpoint.due_ms = k->accept_again.due_ms = k->collect.due_ms = k->turns_again.due_ms = LOOP_NEVER;
         (void)snprintf(k->owner, sizeof k->owner, "uid:%" PRIu32, k->uid);
-        k->reserve = malloc(KEEPER_RESERVE);           /* never touched: addresses, and no pages */
+        k->reserve = malloc(KEEPER_RESERVE); /* never touched: uses address space, but no pages */
         if (sodium_init() < 0)
                 return fail(e, ERROR_INTERNAL, "cannot initialise libsodium");
         if (read_boot_id(k->boot_id, e) < 0 || prepare_host_init(&k->host, e) < 0)
@@ -255,7 +257,7 @@ on_patience(struct loop_timer *t)
         loop_timer_remove(t);
 }
 
-/* Turns while `goes_on` says so, for `patience_ms` at most. */
+/* Runs the loop while `goes_on` returns true, for at most `patience_ms`. */
 static void
 turn_while(struct keeper *k, bool (*goes_on)(const struct keeper *k), uint64_t patience_ms)
 {
@@ -271,7 +273,7 @@ turn_while(struct keeper *k, bool (*goes_on)(const struct keeper *k), uint64_t p
         loop_timer_remove(&patience);
 }
 
-/* Boxes that were found say first what they are, so that nobody is told what is not so. */
+/* Boxes that were found report their state first, so that no caller gets a wrong answer. */
 static bool
 is_greeting(const struct keeper *k)
 {
@@ -316,7 +318,10 @@ has_ownerless(const struct keeper *k)
         return s != NULL;
 }
 
-/* Boxes that stand ready for nobody end with an orderly keeper; a killed one finds them again. */
+/*
+ * An orderly end also ends the ready boxes without an owner. After a kill the next keeper finds
+ * them again.
+ */
 static void
 end_pool(struct keeper *k)
 {
@@ -350,7 +355,8 @@ main(int argc, char **argv)
         struct options o;
         struct error e = { .code = ERROR_NONE };
 
-        (void)prctl(PR_SET_NAME, "carrel-keeper", 0, 0, 0);    /* not that of a memory file */
+        /* instead of the name of the memory file */
+        (void)prctl(PR_SET_NAME, "carrel-keeper", 0, 0, 0);
         (void)umask(077);
         if (read_options(argc, argv, &o, &e) < 0 || set_up(&keeper, &o, &e) < 0 || begin(&keeper, &o, &e) < 0) {
                 (void)fprintf(stderr, "carrel-keeper: %s (%s)\n  %s\n", e.message, error_wire_name(e.code), error_hint_text(&e));

@@ -1,5 +1,5 @@
 /*
- * keeper/news.h - the last events of one owner, kept once for everybody who watches.
+ * keeper/news.h - the last events of one owner, stored once for all watchers.
  */
 #ifndef CARREL_KEEPER_NEWS_H
 #define CARREL_KEEPER_NEWS_H
@@ -9,23 +9,26 @@
 
 enum { NEWS_COUNT_MAX = 1024, NEWS_BYTES_MAX = 256 * 1024, NEWS_ID_LEN = 17 };
 
-/* One event: the record as it is sent, and whose sandbox it is of. */
+/* One event: the record as it is sent, and the id of its sandbox. */
 struct news_item { size_t len; char id[NEWS_ID_LEN]; _Alignas(8) unsigned char body[]; };
 
 struct news {
-        uint64_t first, next;          /* the number of the oldest that is kept, and of the next to come */
+        uint64_t first, next; /* numbers of the oldest event stored, and of the next event */
         size_t bytes;
-        struct news_item *items[NEWS_COUNT_MAX];       /* by number modulo their count */
+        struct news_item *items[NEWS_COUNT_MAX];       /* index: number modulo NEWS_COUNT_MAX */
 };
 
-/* Heap; NULL without memory. free accepts NULL. */
+/* On the heap; NULL without memory. news_free() accepts NULL. */
 struct news *news_new(void);
 void news_free(struct news *n);
 
-/* Keeps a copy; the oldest go where there are too many. Without memory for it all that is kept goes, so that whoever is behind notices. */
+/*
+ * Stores a copy and drops the oldest if full. Without memory it drops all events, so that a watcher
+ * that is behind notices the gap.
+ */
 void news_add(struct news *n, const char *id, const void *body, size_t len);
 
-/* The event of this number; NULL: it is not kept. */
+/* The event of this number; NULL: no longer stored. */
 const struct news_item *news_at(const struct news *n, uint64_t number);
 
 #endif

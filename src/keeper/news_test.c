@@ -1,4 +1,4 @@
-/* keeper/news_test.c - what is kept of events: the last ones, within two bounds, by number. */
+/* keeper/news_test.c - keeps the last events, within two bounds, by number. */
 #include "keeper/news.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * keeper/op.h - the operations, one function each; their rows stand in api/operation.c.
+ * keeper/op.h - the operations, one function each. Their table is in api/operation.c.
  */
 #ifndef CARREL_KEEPER_OP_H
 #define CARREL_KEEPER_OP_H

@@ -1,10 +1,11 @@
 /*
  * keeper/op_create.c - create and claim.
  *
- *     same key? -> name free? -> a ready box? -> judged -> planned -> let go of -> written down -> answered
+ *     same key? -> name free? -> a ready box? -> check -> plan -> release -> store -> answer
  *
  * Room: keeper (joining). Touches: the store; the host's directories through room prepare.
- * Theory: everything that can be wrong is said here, and no process is made (A36-173). One key has one effect, one name one sandbox (Z24).
+ * Theory: create reports every possible error, and starts no process (A36-173). One key has one
+ * effect, one name has one sandbox (Z24).
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 
 enum { ID_TRIES = 64, WARNINGS_ROOM = 32 * 1024, ENV_ITEMS_MAX = 512, READS_MAX = 64, PATH_LEN = 4096, CLOCKS_DIFFER_MS = 60000 };
 
-/* -- what was asked ----------------------------------------------------------------------------------------------------------- */
+/* -- reading the request ----------------------------------------------------------------------- */
 
 static int
 name_wrong(const char *name, struct error *e)
@@ -53,7 +54,7 @@ check_env(const char *item, struct error *e)
         return 0;
 }
 
-/* A path that cannot be what a client read: one that climbs, or says nothing. */
+/* Refuses a path that no client can have read: one with "..", an empty or a too long one. */
 static int
 check_read(const char *path, struct error *e)
 {
@@ -67,7 +68,7 @@ check_read(const char *path, struct error *e)
         return len > 0 && len < PATH_LEN ? 0 : fail_at(e, ERROR_INVALID_ARGUMENT, "reads", "shape", "an entry of reads is a path without \"..\", of at most %d bytes", PATH_LEN - 1);
 }
 
-/* The entries of one field behind one another, each with its NUL. */
+/* Joins the entries of one field, each with its NUL. */
 static int
 join_texts(const struct record *r, struct arena *memory, uint16_t tag, struct store_bytes *ret, struct error *e)
 {
@@ -125,7 +126,10 @@ join_ports(const struct record *r, struct arena *memory, struct store_bytes *ret
         return 0;
 }
 
-/* A new id whose last digits no other sandbox has: they choose whom its payload is outside, where the daemon is root. */
+/*
+ * Creates an id whose last digits are unique: if the daemon is root, they choose the uid of the
+ * payload on the host.
+ */
 static int
 make_id(const struct keeper *k, char ret[SANDBOX_ID_LEN], struct error *e)
 {
@@ -177,9 +181,9 @@ row_of(struct call *c, struct arena *memory, char id[SANDBOX_ID_LEN], struct sto
         return join_texts(r, memory, FIELD_ENV, &ret->env, e) < 0 || join_texts(r, memory, FIELD_READS, &ret->reads, e) < 0 || join_ports(r, memory, &ret->ports, e) < 0 || make_id(c->keeper, id, e) < 0 ? -1 : 0;
 }
 
-/* -- what is there already --------------------------------------------------------------------------------------------------------- */
+/* -- what exists already ----------------------------------------------------------------------- */
 
-/* One tenant of many does not take every place. */
+/* One tenant of several cannot use up all sandboxes. */
 static int
 check_room(const struct keeper *k, const struct caller *who, struct error *e)
 {
@@ -207,7 +211,7 @@ check_same(const struct store_sandbox *row, const void *digest, size_t len, stru
         return -1;
 }
 
-/* What the call was repeated for has come and gone: a second one is not what its caller meant. */
+/* The sandbox of this key has ended. Its caller does not mean to create a second one. */
 static int
 check_ended(const struct keeper *k, const struct store_sandbox *row, struct error *e)
 {
@@ -221,7 +225,7 @@ check_ended(const struct keeper *k, const struct store_sandbox *row, struct erro
         return fail_at(e, ERROR_GONE, "key", "ended", "the sandbox %s, which this key created, has ended", ended.id);
 }
 
-/* 1: this very call was answered before, and `ret` is what it made; 0: it is new; -1. */
+/* 1: this call was answered before, and `ret` is its sandbox; 0: it is new; -1. */
 static int
 find_same(struct call *c, const struct store_sandbox *row, struct sandbox **ret, struct error *e)
 {
@@ -236,7 +240,8 @@ find_same(struct call *c, const struct store_sandbox *row, struct sandbox **ret,
         if (row->key && check_ended(c->keeper, row, e) < 0)
                 return -1;
         s = row->name ? registry_find_name(c->keeper, row->owner, row->name) : NULL;
-        if (s && s->state != SANDBOX_FAILED)           /* one that failed gives its name up, once the new one is judged */
+        /* a failed sandbox gives up its name once the new one is checked */
+        if (s && s->state != SANDBOX_FAILED)
                 return fail_at(e, ERROR_EXISTS, "name", "name_taken", "there is a sandbox named %s already", row->name);
         if (row->delete_at_ms != 0 && row->delete_at_ms <= row->created_ms - CLOCKS_DIFFER_MS) {
                 (void)fail_at(e, ERROR_INVALID_ARGUMENT, "delete_at_ms", "past", "delete_at_ms lies in the past");
@@ -246,7 +251,7 @@ find_same(struct call *c, const struct store_sandbox *row, struct sandbox **ret,
         return check_room(c->keeper, &c->caller, e);
 }
 
-/* -- making one ------------------------------------------------------------------------------------------------------------------------ */
+/* -- creating ---------------------------------------------------------------------------------- */
 
 static void
 warn_of_ports(struct sandbox *s)
@@ -260,7 +265,10 @@ warn_of_ports(struct sandbox *s)
                                       ports[i].port, PLAN_LOW_PORT, ports[i].port + 8000u);
 }
 
-/* Judged, and planned for once: what is wrong with its mounts is said now, and what was opened is closed again. */
+/*
+ * Checks and plans once, then closes what it opened, so that create reports every error in its
+ * mounts.
+ */
 static int
 judge(struct sandbox *s, struct error *e)
 {
@@ -286,7 +294,7 @@ judge(struct sandbox *s, struct error *e)
         return 0;
 }
 
-/* What failed or was lost (a start of the machine) is over: its name is for the next of that name, and it is stopped. */
+/* Stops a sandbox that failed or was lost (a reboot), so that the next one can have its name. */
 static void
 free_name(struct call *c, const struct store_sandbox *row)
 {
@@ -311,7 +319,7 @@ create(struct call *c, const struct store_sandbox *row, struct error *e)
                 return NULL;
         }
         name = s->row.name;
-        s->row.name = NULL;                            /* the one that is looked for is the other of this name */
+        s->row.name = NULL;                            /* find the other sandbox of this name */
         free_name(c, row);
         s->row.name = name;
         if (store_sandbox_add(c->keeper->store, &s->row, e) < 0) {
@@ -321,7 +329,7 @@ create(struct call *c, const struct store_sandbox *row, struct error *e)
         return s;
 }
 
-/* A ready box becomes the caller's: its row is written anew, under the same id. */
+/* Makes a ready box the caller's: rewrites its row under the same id. */
 static struct sandbox *
 take_ready(struct call *c, const struct store_sandbox *row, struct error *e)
 {
@@ -334,7 +342,7 @@ take_ready(struct call *c, const struct store_sandbox *row, struct error *e)
         s = pool_find(c->keeper, &wanted);
         most = prepare_limits(&c->keeper->host, c->caller.uid);
         if (!s || !s->prepared || !host_limits_hold(&most, &s->prepared->spec->limits))
-                return NULL;                           /* one of the caller's own is made, within his bounds */
+                return NULL; /* instead, create one within the caller's own limits */
         free_name(c, row);
         return pool_hand_over(s, row, e) < 0 ? NULL : s;
 }
@@ -348,7 +356,7 @@ answer(struct call *c, const struct sandbox *s)
         reply_send(c, &w, 0, -1);
 }
 
-/* It was made at an earlier beginning of this call, which waited for its box. */
+/* An earlier attempt of this call created the sandbox and waited for its box. */
 static enum call_state
 answer_started(struct call *c, struct error *e)
 {
@@ -372,7 +380,8 @@ begin(struct call *c, struct sandbox *s, struct error *e)
         if (state == CALL_DONE)
                 answer(c, s);
         else if (state == CALL_FAILED)
-                (void)sandbox_stop(s, "failed", &ignored);     /* what was refused leaves nothing */
+                /* a refused create leaves nothing behind */
+                (void)sandbox_stop(s, "failed", &ignored);
         return state;
 }
 

@@ -1,11 +1,13 @@
 /*
- * keeper/op_exec.c - commands: begun, listed, attached to, signalled, killed.
+ * keeper/op_exec.c - commands: start, list, attach, signal, kill.
  *
  * Room: keeper (joining). Touches: fd.
- * Theory: the keeper introduces caller and box by a pair of sockets and is out of the way. The reply with the caller's end is sent at once: whether the
- * command started, what it says and how it ended come through the channel. With wait_ports the keeper looks meanwhile whether a declared
- * port answers (port_wait.c), and says so in an event of the call's serial: {event: "port-open", exec, port}, or "port-timeout"; whoever waits takes what comes first, that or the
- * channel's end. read_only is refused before anything else is looked at (A36-169).
+ * Theory: the keeper connects caller and box with a socket pair and is not involved any further. It
+ * replies at once with the caller's end. Start, output and end of the command come through that
+ * channel. With wait_ports the keeper also checks whether a declared port answers (port_wait.c). It
+ * reports that in an event with the call's serial: {event: "port-open", exec, port}, or
+ * "port-timeout". The caller takes what comes first: that event, or the end of the channel.
+ * read_only is refused before any other check (A36-169).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,7 +32,10 @@
 
 enum { ARGV_MAX = 4096, SCRATCH_MAX = 4 << 20, SCRATCH_FIRST = 16 * 1024, SHOWN_ID = 8 };
 
-/* One call is served at a time: what most of them need is here, and asked of nobody. Zeroed again after each, for it may have held secrets. */
+/*
+ * Scratch memory, as one call runs at a time, so that most calls need no allocation. Zeroed after
+ * each call: it may have held secrets.
+ */
 static _Alignas(16) unsigned char scratch_bytes[SCRATCH_FIRST];
 static const char *words[ARGV_MAX + ENVIRONMENT_MAX];
 
@@ -40,7 +45,7 @@ least(uint64_t a, uint64_t b)
         return a < b ? a : b;
 }
 
-/* -- the message ------------------------------------------------------------------------------------------------------------ */
+/* -- the message ------------------------------------------------------------------------------- */
 
 static int
 put(unsigned char *out, size_t *at, const char *text, struct error *e)
@@ -54,7 +59,10 @@ put(unsigned char *out, size_t *at, const char *text, struct error *e)
         return 0;
 }
 
-/* Head, head, arguments, environment, directory. The number of bytes, 0 on failure. */
+/*
+ * Writes head, request, arguments, environment, directory. Returns the number of bytes, 0 on
+ * failure.
+ */
 static size_t
 write_exec(unsigned char *out, const struct exec_request *r, const struct environment *env, struct error *e)
 {
@@ -115,9 +123,9 @@ make_environment(const struct sandbox *s, const struct exec_request *r, struct a
         return prepare_environment(scratch, s->prepared, &command, ret, e);
 }
 
-/* -- giving it to the box ---------------------------------------------------------------------------------------------------- */
+/* -- sending it to the box --------------------------------------------------------------------- */
 
-/* What is given at once as standard input goes ahead of the caller, through his own end. */
+/* Standard input that is part of the call is sent first, through the caller's end. */
 static int
 send_input(int fd, const struct exec_request *r, struct error *e)
 {
@@ -131,7 +139,7 @@ send_input(int fd, const struct exec_request *r, struct error *e)
         return 0;
 }
 
-/* As the box describes it. */
+/* Describes the exec in the same form as the box. */
 static void
 describe(const struct exec_request *r, struct wire_box_listed *l)
 {
@@ -184,7 +192,8 @@ exec_send(struct sandbox *s, struct exec_request *r, int *ret_channel, struct er
         } else if (len > 0) {
                 (void)fail_sys(e, ERROR_INTERNAL, errno, "making a channel");
         }
-        explicit_bzero(k->plan, len > 0 ? len : sizeof k->plan);       /* the environment may hold secrets */
+        /* the environment may hold secrets */
+        explicit_bzero(k->plan, len > 0 ? len : sizeof k->plan);
         prepare_environment_wipe(&env);
         arena_fini(&scratch);
         explicit_bzero(scratch_bytes, sizeof scratch_bytes);
@@ -196,9 +205,9 @@ exec_send(struct sandbox *s, struct exec_request *r, int *ret_channel, struct er
         return 0;
 }
 
-/* -- exec.start ------------------------------------------------------------------------------------------------------------------ */
+/* -- exec.start -------------------------------------------------------------------------------- */
 
-/* All of them or none: a command that lost its last words is another command. */
+/* Reads all arguments or none: a command without its last arguments is a different command. */
 static int
 read_words(const struct record *r, struct exec_request *ret, const char **argv, const char **env, struct error *e)
 {
@@ -262,7 +271,10 @@ choose_task(struct sandbox *s, const struct record *r, struct exec_request *q, s
         return task ? 0 : client_choose(s, r, q, e);
 }
 
-/* A living sandbox has an end of its own and callers who can end a command: without a limit that somebody wrote there is none. */
+/*
+ * A sandbox has its own deadline, and its callers can end a command. So a command has no time limit
+ * unless the call or the manifest sets one.
+ */
 static int
 choose_time(const struct sandbox *s, const struct record *r, struct time_limit *ret, struct error *e)
 {
@@ -302,11 +314,12 @@ choose_flags(const struct record *r, struct exec_request *q)
         (void)memccpy(q->box.key, record_get_text(r, FIELD_KEY, ""), '\0', sizeof q->box.key - 1);
 }
 
-/* A relative one begins at the working directory of the sandbox, as paths of files do. */
+/* A relative directory starts at the working directory of the sandbox, like paths of files. */
 static int
 choose_directory(const struct sandbox *s, const struct record *r, struct exec_request *q, struct error *e)
 {
-        static char joined[2 * PATH_MAX];      /* until the command is sent, before the next call */
+        /* valid until the command is sent, before the next call */
+        static char joined[2 * PATH_MAX];
         const char *own = s->prepared->cwd ? s->prepared->cwd : "/", *asked = record_get_text(r, FIELD_CWD, own);
         int len;
 
@@ -331,7 +344,7 @@ request_of(struct sandbox *s, const struct record *r, struct exec_request *q, co
         return 0;
 }
 
-/* `time`: the limit on this exec's time, where it is known; or NULL. */
+/* `time`: the time limit of this exec if known, or NULL. */
 static void
 reply_exec(struct call *c, const struct sandbox *s, const struct wire_box_listed *l, const struct time_limit *time, int take_channel)
 {
@@ -339,12 +352,16 @@ reply_exec(struct call *c, const struct sandbox *s, const struct wire_box_listed
 
         if (l)
                 answer_exec(&w, s, l);
-        if (time && time->by != TIME_LIMIT_NONE && (!l || wire_timeout_get(l) == 0))           /* a box of an older version does not tell */
+        /* a box of an older version does not report it */
+        if (time && time->by != TIME_LIMIT_NONE && (!l || wire_timeout_get(l) == 0))
                 answer_time_limit(&w, time);
         reply_send(c, &w, 0, take_channel);
 }
 
-/* The box is told that the caller has its end, or has gone. While the reply waits here, it goes when we go, and the caller makes its call again. */
+/*
+ * Reports to the box that the caller has its end, or has gone. While the reply is queued here, a
+ * death of the keeper loses it, and the caller repeats its call.
+ */
 static void
 say_handed(const struct call *c, struct box *b, uint32_t exec)
 {
@@ -354,7 +371,7 @@ say_handed(const struct call *c, struct box *b, uint32_t exec)
                 (void)box_send(b, WIRE_BOX_HANDED, &handed, sizeof handed);
 }
 
-/* A channel to an exec that is there. */
+/* Opens a channel to an existing exec. */
 static int
 attach(struct sandbox *s, const struct wire_box_attach *ask, int *ret_channel, struct error *e)
 {
@@ -400,7 +417,10 @@ exec_note_key(const struct call *c, const struct sandbox *s)
         (void)store_key_note(s->keeper->store, s->id, "exec", key, (struct store_bytes){ digest, sizeof digest }, &ignored);
 }
 
-/* Is it what was asked for before, as far as only its box still knows: the beginning of its command? Else one would be given another's answer. */
+/*
+ * Compares the start of the command, the only part the box still has, with the request. Otherwise a
+ * caller could get the output of another command.
+ */
 static int
 check_beginning(const struct sandbox *s, const struct record *r, const struct wire_box_listed *l, struct error *e)
 {
@@ -422,7 +442,7 @@ check_beginning(const struct sandbox *s, const struct record *r, const struct wi
         return result;
 }
 
-/* The same key again: the same exec, from its first byte on. */
+/* The same key again: returns the same exec, from its first byte. */
 static enum call_state
 join(struct call *c, struct sandbox *s, const struct wire_box_listed *l, bool is_known, struct error *e)
 {
@@ -432,7 +452,7 @@ join(struct call *c, struct sandbox *s, const struct wire_box_listed *l, bool is
         struct error ignored;
         int channel = -1;
 
-        /* What stands in the call itself was given when it was made first. */
+        /* Input in the call itself was already sent by the first call. */
         if (!record_find(&c->record, FIELD_INPUT, &input))
                 ask.flags |= BOX_EXEC_AGAIN;
         if (!is_known && check_beginning(s, &c->record, l, e) < 0)
@@ -446,7 +466,7 @@ join(struct call *c, struct sandbox *s, const struct wire_box_listed *l, bool is
         return CALL_DONE;
 }
 
-/* It had its effect; a second time is not what a key is for. */
+/* The command already ran. A key is not for running it again. */
 static enum call_state
 was_forgotten(struct error *e)
 {
@@ -455,7 +475,7 @@ was_forgotten(struct error *e)
         return CALL_FAILED;
 }
 
-/* Of one owner, in all sandboxes together. */
+/* Counts the execs of one owner, in all sandboxes. */
 static int
 check_execs(const struct call *c, struct error *e)
 {
@@ -520,7 +540,7 @@ op_exec(struct call *c, struct error *e)
         return state == CALL_DONE ? start(c, s, e) : state;
 }
 
-/* -- the others ----------------------------------------------------------------------------------------------------------------------- */
+/* -- list, get, attach, signal, kill ----------------------------------------------------------- */
 
 static void
 write_listed(struct record_writer *w, const void *of, const void *item)
@@ -555,7 +575,7 @@ op_exec_list(struct call *c, struct error *e)
         return CALL_DONE;
 }
 
-/* CALL_DONE: it is there. */
+/* CALL_DONE: found. */
 static enum call_state
 find_exec(struct call *c, struct sandbox **ret, struct wire_box_listed **ret_exec, struct error *e)
 {

@@ -1,9 +1,10 @@
 /*
- * keeper/op_file.c - file operations: commands of the guest's own, run inside as the payload would run.
+ * keeper/op_file.c - file operations: commands of the guest, run inside with the payload's rights.
  *
  * Room: keeper (joining). Touches: fd.
- * Theory: no path of the host is looked up. The keeper says what to do; the bytes go between caller and box. They are quiet: not listed, and they keep no
- * sandbox from being idle. Reading is open where a sandbox is read_only, writing is not (A36-170).
+ * Theory: no path is looked up on the host. The keeper sends the command; the bytes travel between
+ * caller and box. These commands are not listed, and do not count as activity for idleness. A
+ * read_only caller may read but not write (A36-170).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -44,7 +45,10 @@ run(struct call *c, bool changes, const struct words *w, struct error *e)
                 q.cwd = s->prepared->cwd;
         q.box = (struct wire_box_exec){ .flags = BOX_EXEC_QUIET | BOX_EXEC_LOSSLESS | (takes_input ? 0u : BOX_EXEC_NO_STDIN), .deadline_ms = BOX_NO_LIMIT,
                                         .timeout_ms = TIMEOUT_MS, .cpu_ms = BOX_NO_LIMIT, .output_bytes = BOX_NO_LIMIT };
-        /* The box is given no key: two writings of one key would be joined, and their bytes mixed in one. Each is whole, and they are the same. */
+        /*
+         * The box gets no key: it would join two writes of one key, and mix their bytes. Each write
+         * is complete, and both are the same.
+         */
         if (exec_find_key(c, s, e) < 0)
                 return CALL_FAILED;
         if (exec_send(s, &q, &channel, e) < 0)
@@ -77,7 +81,9 @@ op_file_write(struct call *c, struct error *e)
         return run(c, true, &(struct words){ .argv = { "write" }, .argc = 1 }, e);
 }
 
-/* In parts the directory is read in the order of names: where its own order had got to is known to nobody at the next call. */
+/*
+ * A listing in parts is sorted by name: a directory's own order gives no position to resume from.
+ */
 enum call_state
 op_file_list(struct call *c, struct error *e)
 {

@@ -1,5 +1,5 @@
 /*
- * keeper/op_host.c - tokens, and what the daemon and its host are.
+ * keeper/op_host.c - tokens, and facts about the daemon and its host.
  *
  * Room: keeper (joining). Touches: random, the store.
  */
@@ -13,7 +13,8 @@
 
 #define VERSION "0.1.0"
 
-enum { NAMED_MAX = 16 /* destinations told in words */, TOKEN_ID_LEN = 17, SCRATCH_MAX = 64 * 1024 };
+/* NAMED_MAX: destinations listed in text. */
+enum { NAMED_MAX = 16, TOKEN_ID_LEN = 17, SCRATCH_MAX = 64 * 1024 };
 
 enum call_state
 op_token_create(struct call *c, struct error *e)
@@ -61,7 +62,7 @@ list_token(void *context, const struct store_token *token)
 {
         struct token_list *l = context;
 
-        l->number++;                                   /* one that is revoked between two parts can hide one that comes after it */
+        l->number++; /* a revoked token between two parts can hide a later one */
         if (l->number <= l->call->cursor || !page_has(l->call, token->created_ms, token->id))
                 return 0;
         l->is_full = page_is_full(l->call, &l->w);
@@ -138,7 +139,7 @@ op_info(struct call *c, struct error *e)
         return CALL_DONE;
 }
 
-/* -- words for a model ------------------------------------------------------------------------------------------------------------ */
+/* -- text for a model -------------------------------------------------------------------------- */
 
 struct words { char text[8192]; size_t len; };
 

@@ -2,7 +2,8 @@
  * keeper/op_port.c - connections to ports inside.
  *
  * Room: keeper (joining). Touches: fd, clock.
- * Theory: only a port that its sandbox declared is reached, by who shows its token, or by its owner. What travels is a connected socket; its bytes pass nobody here.
+ * Theory: only declared ports can be reached, by the holder of the port's token or by the owner.
+ * The keeper passes a connected socket on; it does not see the bytes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,9 +17,10 @@
 #include "keeper/sandbox.h"
 #include "plan/wall.h"
 
-/* -- port.connect --------------------------------------------------------------------------------------------------------- */
+/* -- port.connect ------------------------------------------------------------------------------ */
 
-struct port_call { struct connect_request request; struct call *call; uint16_t port; bool is_walls; /* no server inside may have it */ char owner[KEEPER_OWNER_LEN]; };
+/* is_walls: reserved for the wall, so no server inside can listen on it. */
+struct port_call { struct connect_request request; struct call *call; uint16_t port; bool is_walls; char owner[KEEPER_OWNER_LEN]; };
 
 static void
 on_connected(struct connect_request *r, int sys, int take_fd)

@@ -39,8 +39,9 @@ write_sandbox(struct record_writer *w, const void *of, const void *item)
 }
 
 /*
- * The sandbox that the page before ended with, by which the order of creation is known. Where it is gone, its moment is: then those of the same millisecond come again,
- * so that none is left out.
+ * The last sandbox of the previous page, which gives the order of creation. If it is gone, its
+ * creation time is used. Sandboxes of the same millisecond are then repeated, so that none is left
+ * out.
  */
 static const struct sandbox *
 last_of_page(const struct call *c)
@@ -83,7 +84,7 @@ op_stop(struct call *c, struct error *e)
         struct record_writer w;
 
         if (s) {
-                calls_add(&s->stopping, c);            /* answered when it is gone, which may be at once */
+                calls_add(&s->stopping, c); /* answered when it is gone, which may be at once */
                 (void)sandbox_stop(s, "stopped", e);
                 return CALL_WAITS;
         }
@@ -93,7 +94,7 @@ op_stop(struct call *c, struct error *e)
         return CALL_DONE;
 }
 
-/* Adds, once for one key: the row and the key are written together. */
+/* Adds time, once for each key: row and key are written together. */
 static int
 extend(struct sandbox *s, const char *key, uint64_t span, struct error *e)
 {
@@ -164,7 +165,7 @@ op_resume(struct call *c, struct error *e)
         if (!s)
                 return CALL_FAILED;
         if (s->state == SANDBOX_FAILED || s->state == SANDBOX_STOPPING)
-                return sandbox_need_box(s, c, e);      /* says why not */
+                return sandbox_need_box(s, c, e);      /* sets the error */
         if (s->state != SANDBOX_PAUSED && !(s->was_freezing && s->freeze_wanted))
                 return answer(c, s);
         if (sandbox_freeze(s, false, e) < 0)
@@ -222,12 +223,12 @@ op_event(struct call *c, struct error *e)
                 return CALL_FAILED;
         if (sandbox_judge(s, e) < 0)
                 return CALL_FAILED;
-        (void)answer(c, s);                            /* what follows from it may end it */
+        (void)answer(c, s); /* the consequences of the event may end the sandbox */
         sandbox_event(s, record_get_text(&c->record, FIELD_EVENT, ""));
         return CALL_DONE;
 }
 
-/* -- tasks ------------------------------------------------------------------------------------------------------------------- */
+/* -- tasks ------------------------------------------------------------------------------------- */
 
 enum call_state
 op_task_begin(struct call *c, struct error *e)

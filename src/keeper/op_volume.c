@@ -1,9 +1,11 @@
 /*
- * keeper/op_volume.c - volumes: made, listed, removed.
+ * keeper/op_volume.c - volumes: create, list, remove.
  *
  * Room: keeper (joining). Touches: the state directory, through room volume.
- * Theory: the caller's owner names the directory, so that no call can name another's. A maker's lock says which volume a living box uses; one that a sandbox names which is not
- * made yet, or failed, is not removed either. What was removed is erased a part at a time between other work.
+ * Theory: the directory is named after the caller's owner, so no call can reach another owner's
+ * volume. A maker's lock marks a volume that a live box uses. A volume is not removed either while
+ * a sandbox that is pending or failed names it. A removed volume is erased in parts, between other
+ * work.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,9 +15,10 @@
 #include "keeper/sandbox.h"
 #include "volume/volume.h"
 
-enum { COUNTED_MAX = 20000 /* entries of all volumes together */, ERASED_MAX = 400 /* entries between other work */, ERASE_PAUSE_MS = 5 };
+/* COUNTED_MAX: entries of all volumes together. ERASED_MAX: entries between other work. */
+enum { COUNTED_MAX = 20000, ERASED_MAX = 400, ERASE_PAUSE_MS = 5 };
 
-/* -- erasing -------------------------------------------------------------------------------------------------------------- */
+/* -- erasing ----------------------------------------------------------------------------------- */
 
 struct erasing {
         struct loop_timer timer;       /* first */
@@ -36,7 +39,7 @@ erase_some(struct loop_timer *t)
         free(s);
 }
 
-/* Where that cannot be begun, the next removal of this owner's erases it as well. */
+/* If erasing cannot start, the owner's next removal erases it too. */
 static void
 erase_removed(struct keeper *k, const char *place)
 {
@@ -52,7 +55,7 @@ erase_removed(struct keeper *k, const char *place)
                 free(s);
 }
 
-/* -- operations ----------------------------------------------------------------------------------------------------------- */
+/* -- operations -------------------------------------------------------------------------------- */
 
 static void
 write_volume(struct record_writer *w, const struct volume_info *info)
@@ -140,7 +143,10 @@ names_volume(const struct spec *spec, const char *name)
         return false;
 }
 
-/* A sandbox of the caller's that would miss it at its next start. One whose manifest is no longer permitted does not start. */
+/*
+ * Finds a sandbox of the caller that needs the volume at its next start. One whose manifest is no
+ * longer permitted does not start, so it does not count.
+ */
 static const struct sandbox *
 find_user(const struct call *c, const char *name)
 {

@@ -1,9 +1,11 @@
 /*
- * keeper/op_wall.c - denials, network: what was refused a way out, and another list.
+ * keeper/op_wall.c - denials, network: lists refused connections and changes the allow list.
  *
  * Room: keeper (joining). Touches: the store, clock.
- * Theory: a list is changed by changing the manifest, which is judged again as a whole: there is one way to be permitted something. Stored before the gate is told,
- * and the caller is answered once the gate has taken it. Narrowing is how a leak is stopped, so it does not fail for want of memory: the keeper holds some back for it.
+ * Theory: a new list is a change of the manifest, which is checked again as a whole: permissions
+ * have only one source. It is stored before the gate gets it, and the caller is answered after the
+ * gate has acknowledged it. Narrowing the list stops a leak, so it must not fail when memory is
+ * out: the keeper holds a reserve for it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,7 @@
 #include "plan/wall.h"
 #include "text/tree_pack.h"
 
-/* -- denials ---------------------------------------------------------------------------------------------------------------------- */
+/* -- denials ----------------------------------------------------------------------------------- */
 
 static void
 answer_moment(struct record_writer *w, uint64_t at_ms)
@@ -64,7 +66,7 @@ op_denials(struct call *c, struct error *e)
         return CALL_DONE;
 }
 
-/* -- network ---------------------------------------------------------------------------------------------------------------------- */
+/* -- network ----------------------------------------------------------------------------------- */
 
 
 static struct node *
@@ -84,7 +86,7 @@ add_child(struct arena *a, struct node *map, const struct node *child, struct no
         return copy;
 }
 
-/* A copy of the map with `name` left out, and `instead` at its end. NULL without memory. */
+/* Copies the map without `name` and with `instead` at its end. NULL without memory. */
 static struct node *
 replace(struct arena *a, const struct node *map, const char *name, struct node *instead)
 {
@@ -126,12 +128,12 @@ network_of(struct arena *a, const struct record *r)
         return network;
 }
 
-/* What a sandbox without a manifest is made of. */
+/* The manifest of a sandbox that was created without one. */
 static const struct node config = { .kind = NODE_MAP, .key = "config" };
 static const struct node provider = { .kind = NODE_STRING, .key = "provider", .text = "local", .len = 5, .next = &config };
 static const struct node standard = { .kind = NODE_MAP, .first = &provider, .len = 2 };
 
-/* Does the block list each of the wanted destinations now, word for word? */
+/* Does the current block already list each wanted destination, word for word? */
 static bool
 is_narrower(const struct node *block, const struct node *wanted)
 {
@@ -149,7 +151,10 @@ is_narrower(const struct node *block, const struct node *wanted)
         return true;
 }
 
-/* The manifest with the new list in its place, packed into memory of its own: the caller frees it. `only_narrower`: else ERROR_NO_MEMORY. */
+/*
+ * Packs the manifest with the new list into memory that the caller frees. `only_narrower`: fails
+ * with ERROR_NO_MEMORY unless the list only takes away.
+ */
 static int
 write_manifest(struct sandbox *s, const struct record *r, bool only_narrower, struct store_bytes *ret, struct error *e)
 {
@@ -183,7 +188,9 @@ write_manifest(struct sandbox *s, const struct record *r, bool only_narrower, st
         return result;
 }
 
-/* Ports below 1024 were opened when the box was made: a living one can lose some, and not gain any. */
+/*
+ * Ports below 1024 are opened when the box is created: a live box can lose some, but not gain any.
+ */
 static int
 check_low(const struct sandbox *s, const struct spec *now, const struct spec *wanted, struct error *e)
 {
@@ -200,7 +207,10 @@ check_low(const struct sandbox *s, const struct spec *now, const struct spec *wa
         return 0;
 }
 
-/* A routed wall has sockets for so many ports more, and one that listened once is not free again. */
+/*
+ * A routed wall has sockets for a limited number of further ports. A socket that has listened is
+ * not free again.
+ */
 static int
 check_stock(const struct sandbox *s, const struct spec *wanted, struct error *e)
 {
@@ -229,7 +239,11 @@ check_ports(const struct sandbox *s, const struct spec *now, const struct spec *
         return s->box->is_routed ? check_stock(s, wanted, e) : check_low(s, now, wanted, e);
 }
 
-/* Judged as if it were created now, by whoever owns it; takes the manifest when it becomes the sandbox's. What it had was judged, or nobody knows which ports are its: then none below 1024 that everybody has not. */
+/*
+ * Checks the manifest as if its owner created the sandbox now, and takes it on success. If the old
+ * manifest is no longer accepted, the ports of the box are unknown. Then the new one may add no
+ * port below 1024 beyond the default ones.
+ */
 static int
 judge(struct sandbox *s, const struct store_bytes *manifest, struct error *e)
 {
@@ -266,7 +280,7 @@ judge(struct sandbox *s, const struct store_bytes *manifest, struct error *e)
         return 0;
 }
 
-/* The sandbox's manifest becomes one with the new list. 1: it changed; 0: it was so already; -1. */
+/* Puts the new list into the sandbox's manifest. 1: changed; 0: already so; -1. */
 static int
 change(struct sandbox *s, const struct record *r, bool only_narrower, struct error *e)
 {
@@ -282,7 +296,7 @@ change(struct sandbox *s, const struct record *r, bool only_narrower, struct err
         return result;
 }
 
-/* The same; a list that only takes away has the keeper's reserve as well. */
+/* As change(), and a list that only takes away may also use the keeper's reserve. */
 static int
 change_or_narrow(struct sandbox *s, const struct record *r, struct error *e)
 {
@@ -295,19 +309,19 @@ change_or_narrow(struct sandbox *s, const struct record *r, struct error *e)
                 result = change(s, r, true, e);
         }
         if (!k->reserve)
-                /* lint: the keeper has it, until it needs it */
+                /* lint: the keeper owns it until it uses it up */
                 k->reserve = malloc(KEEPER_RESERVE);
         return result;
 }
 
-/* Once the gate has this list, or a later one. */
+/* Answers once the gate has acknowledged this list or a later one. */
 static enum call_state
 answer_when_taken(struct call *c, struct sandbox *s)
 {
         struct record_writer w;
 
         if (s->box && s->box->wall != 0 && s->box->taken != s->box->generation && (c->cursor == 0 || s->box->taken < c->cursor)) {
-                calls_add(&s->box->listing, c);        /* begins anew */
+                calls_add(&s->box->listing, c);        /* the call begins again */
                 return CALL_WAITS;
         }
         w = reply_begin(c);
@@ -328,13 +342,15 @@ op_network(struct call *c, struct error *e)
                 return CALL_FAILED;
         if (s->state == SANDBOX_STOPPING)
                 return fail_at(e, ERROR_NOT_FOUND, "id", NULL, "the sandbox %s is being stopped", s->id), CALL_FAILED;
-        if (s->state == SANDBOX_STARTING) {            /* its plan is on its way: afterwards */
+        /* its plan is being used; apply the change afterwards */
+        if (s->state == SANDBOX_STARTING) {
                 calls_add(&s->waiting, c);
                 return CALL_WAITS;
         }
-        if (c->cursor > 0)                             /* its list is stored, and waited for the gate */
+        if (c->cursor > 0) /* the list is stored; the call waited for the gate */
                 return answer_when_taken(c, s);
-        is_judged = sandbox_judge(s, e) == 0;          /* what was listed once may not be permitted any more: only the new list counts */
+        /* the old list may no longer be permitted; only the new one counts */
+        is_judged = sandbox_judge(s, e) == 0;
         if (!is_judged)
                 refused = *e;
         changed = change_or_narrow(s, &c->record, e);

@@ -1,9 +1,10 @@
 /*
- * keeper/page.c - a list in pages, as a caller asks for them.
+ * keeper/page.c - a list in pages, as a caller requests them.
  *
  * Room: keeper (joining). Touches: nothing.
- * Theory: a cursor is the place of the last entry that was answered, in words of the list itself (a number that grows, a moment and an id), and nothing of it is kept here:
- * so it holds across a restart, and when that entry is gone. Callers take it as it comes.
+ * Theory: a cursor is the place of the last entry that was answered. It is expressed in terms of
+ * the list itself: a growing number, or a time and an id. The keeper stores nothing for it. So it
+ * stays valid across a restart, and when that entry is gone. It is opaque to callers.
  */
 #include <inttypes.h>
 #include <stdio.h>

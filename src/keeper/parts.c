@@ -1,10 +1,11 @@
 /*
- * keeper/parts.c - answers of any length: lists, a part at a time.
+ * keeper/parts.c - answers of any length: lists, sent in parts.
  *
  * Room: keeper (joining). Touches: mem.
- * Theory: a list waits for its turn like everybody who asks for one over the same connection, writes one part when nothing waits on the socket, and goes to the end of
- * the line again. So however many long lists are asked for, a short answer waits for no more than a part. What is listed may change between two parts: `cursor` is the
- * number of the last that was written, and numbers only grow.
+ * Theory: the lists requested over one connection take turns. In its turn a list writes one part,
+ * when nothing is queued on the socket, and goes to the end of the queue. So a short answer waits
+ * for one part at most, however many long lists are requested. Entries may change between two
+ * parts: `cursor` is the number of the last one written, and numbers only grow.
  */
 #include "keeper/keeper.h"
 #include "keeper/sandbox.h"

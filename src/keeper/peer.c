@@ -1,9 +1,10 @@
 /*
- * keeper/peer.c - sending without waiting.
+ * keeper/peer.c - sends without blocking.
  *
  * Room: keeper (joining). Touches: fd, mem.
- * Theory: order is kept, so once one message waits all wait behind it. What may wait is bounded by who produces it (peer.h, Q1); only a caller who does not read, and
- * with whom nobody shares the link, is let go of at a bound.
+ * Theory: order is kept, so once one message is queued, all later ones are queued behind it.
+ * Producers limit what is queued (peer.h, Q1). Only the link of a single caller is closed when its
+ * queue is full: that caller does not read.
  */
 #include "keeper/peer.h"
 
@@ -18,7 +19,7 @@ struct peer_message {
         struct peer_message *next;
         uint16_t kind;
         size_t len, fd_count;
-        int *fds;                      /* behind the body */
+        int *fds;                      /* stored behind the body */
         unsigned char body[];
 };
 
@@ -41,13 +42,13 @@ drop_first(struct peer *p)
         p->bytes -= m->len;
         p->count--;
         close_fds(m->fds, m->fd_count);
-        explicit_bzero(m->body, m->len);               /* the environment of a command may hold secrets */
+        explicit_bzero(m->body, m->len); /* the environment of a command may hold secrets */
         free(m);
 }
 
 /*
- * ETOOMANYREFS: of all descriptors that this user has on their way, in every process of his, too many were not received yet. It is nobody's fault here
- * and passes as soon as others get their turn.
+ * ETOOMANYREFS: this user has too many descriptors in transit, counted over all its processes. It
+ * is no error of this link, and passes when other processes receive theirs.
  */
 static bool
 is_for_later(int result)
@@ -76,7 +77,7 @@ watch_for(struct peer *p)
         (void)loop_watch_change(&p->watch, (p->is_deaf ? 0u : (uint32_t)EPOLLIN) | (p->first || p->wants_turn ? (uint32_t)EPOLLOUT : 0u));
 }
 
-/* Whatever it produces now may be queued, and then it is called again. */
+/* `drained` may queue new messages; it is called again when they are sent. */
 static void
 give_turn(struct peer *p)
 {

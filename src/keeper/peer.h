@@ -1,16 +1,23 @@
 /*
- * keeper/peer.h - one end of a seqpacket socket that never makes its owner wait: what does not fit now is queued.
+ * keeper/peer.h - one end of a seqpacket socket. Sending never blocks: a message that does not fit
+ * is queued.
  *
- * Q1: a link that serves more than one caller never ends because its queue is full. Whoever produces for it stops, or folds:
+ * Q1: a link that serves more than one caller never ends because its queue is full. Its producer
+ * stops or merges messages instead:
  *
- *     answers of calls     calls are not read while the queue is full (keeper/connection.c), so there are at most as many as calls that wait
- *     lists                a part at a time, the next when the queue is empty (keeper/parts.c)
- *     events               kept once an owner, within bounds; who falls behind these is ended, alone (keeper/watch.c)
- *     lists for the gate   one that waits is replaced by a later one (keeper/wall.c)
- *     orders to a box      a call's order is refused, with an error of its own, while the queue is full (keeper/box.c)
- *     orders to others     one a sandbox that starts (spawner), one a command that waits for secrets (fetcher): both have a bound
+ *     answers of calls     the keeper reads no calls while the queue is full (keeper/connection.c),
+ *                          so there are at most as many as calls that wait
+ *     lists                sent in parts, the next when the queue is empty (keeper/parts.c)
+ *     events               stored once per owner, within bounds; a watcher that falls behind them
+ *                          is ended alone (keeper/watch.c)
+ *     lists for the gate   a newer list replaces one that waits (keeper/wall.c)
+ *     orders to a box      while the queue is full, a call's order is refused with an error of its
+ *                          own (keeper/box.c)
+ *     orders to others     one for each sandbox that starts (spawner), one for each command that
+ *                          waits for secrets (fetcher): both are bounded
  *
- * Only the link of one caller (`is_private`) is broken at PEER_QUEUE_BYTES or PEER_QUEUE_COUNT: that caller does not read.
+ * Only the link of a single caller (`is_private`) is broken at PEER_QUEUE_BYTES or
+ * PEER_QUEUE_COUNT: that caller does not read.
  */
 #ifndef CARREL_KEEPER_PEER_H
 #define CARREL_KEEPER_PEER_H
@@ -31,30 +38,33 @@ struct peer {
         int fd;                        /* owned; -1: none */
         struct peer_message *first, **last;
         size_t bytes, count;           /* queued */
-        bool is_broken;                /* the other side is gone, or does not read: its owner lets go of it */
-        bool is_private;               /* the link of one caller: broken at a bound */
+        bool is_broken; /* the other end is gone, or does not read: its owner must close it */
+        bool is_private;               /* link of a single caller: broken when its queue is full */
         bool is_deaf, wants_turn;      /* peer_hear(), peer_want() */
-        void (*drained)(struct peer *p);       /* the socket takes more, and nothing is queued; or NULL */
-        void (*ready)(struct peer *p, uint32_t events);        /* something to read, or the end */
+        void (*drained)(struct peer *p);       /* queue is empty and the socket has room; or NULL */
+        void (*ready)(struct peer *p, uint32_t events); /* readable, or closed by the other end */
 };
 
-/* Takes `take_fd` (made non-blocking). 0 or -errno; the descriptor is taken either way. */
+/* Takes `take_fd` and makes it non-blocking. 0 or -errno; takes the descriptor in both cases. */
 int peer_open(struct peer *p, struct loop *loop, int take_fd, void (*ready)(struct peer *p, uint32_t events));
 void peer_close(struct peer *p);
 
-/* Sends or queues; the descriptors are taken (closed once sent). -1 when the peer is broken: nothing more will arrive. */
+/*
+ * Sends or queues a message. Takes the descriptors: they are closed once sent. -1: the peer is
+ * broken, and no message will arrive any more.
+ */
 int peer_send(struct peer *p, uint16_t kind, const void *body, size_t len, const int *take_fds, size_t fd_count);
 
-/* Is enough queued, so that nothing should be produced that can wait? */
+/* Is so much queued that producers of messages that can wait should stop? */
 bool peer_is_full(const struct peer *p);
 
-/* Does a message go at once, as far as is known? */
+/* Is nothing queued, so that a message is probably sent at once? */
 bool peer_is_idle(const struct peer *p);
 
-/* Stops, or goes on, telling of what there is to read. */
+/* Starts or stops reporting that the socket is readable. */
 void peer_hear(struct peer *p, bool hears);
 
-/* `drained` is called once as soon as nothing is queued, from the loop, also where that is so now. */
+/* Calls `drained` once, from the loop, as soon as nothing is queued, even if that is so now. */
 void peer_want(struct peer *p);
 
 #endif

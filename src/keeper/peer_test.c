@@ -1,4 +1,7 @@
-/* keeper/peer_test.c - what sending without waiting promises: order, bounds, every descriptor closed. */
+/*
+ * keeper/peer_test.c - promises of sending without blocking: order, bounds, every descriptor is
+ * closed.
+ */
 #include "keeper/peer.h"
 
 #include <errno.h>
@@ -128,7 +131,7 @@ a_shared_link_is_full_and_lives(void **state)
         finish(&r);
 }
 
-/* Also where nothing waits; and once. */
+/* Called once, also if nothing is queued. */
 static void
 a_turn_that_is_wanted_comes_from_the_loop(void **state)
 {

@@ -1,9 +1,10 @@
 /*
- * keeper/pool.c - boxes that stand ready for one kind of sandbox.
+ * keeper/pool.c - ready boxes for one kind of sandbox.
  *
  * Room: keeper (joining). Touches: the store; boxes through keeper/sandbox.h; standard error.
- * Theory: a ready box is a sandbox without an owner, so a killed keeper's boxes are collected like any other's. It is given away once and never
- * taken back. It is filled again one at a time, after whoever waits has been served.
+ * Theory: a ready box is a sandbox without an owner, so after a kill of the keeper its boxes are
+ * collected like all others. A box is given away once and never returned. The pool is refilled one
+ * box at a time, after waiting callers have been served.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ struct pool {
         void *manifest;
         size_t manifest_len;
         unsigned char digest[DIGEST_LEN];
-        enum error_code said;          /* why none could be made, as it was last told */
+        enum error_code said;          /* last reported error, if none could be created */
 };
 
 static bool
@@ -69,7 +70,7 @@ copy_bytes(struct sandbox *s, struct store_bytes from)
         return (struct store_bytes){ bytes, from.len };
 }
 
-/* To the end of the list: sandboxes stand in the order their owners asked for them. */
+/* Moves it to the end of the list: sandboxes are in the order of their owners' requests. */
 static void
 move_last(struct sandbox *s)
 {
@@ -117,7 +118,7 @@ pool_hand_over(struct sandbox *s, const struct store_sandbox *row, struct error 
         return 0;
 }
 
-/* -- filling --------------------------------------------------------------------------------------------------------------- */
+/* -- filling ----------------------------------------------------------------------------------- */
 
 static int
 may_run(const struct sandbox *s, struct error *e)
@@ -125,7 +126,10 @@ may_run(const struct sandbox *s, struct error *e)
         return s->prepared->spec->is_read_only ? fail_at(e, ERROR_READ_ONLY, "read_only", NULL, "its manifest says read_only: true, so no command may run") : 0;
 }
 
-/* Whoever claims it may be a stranger: what its manifest leaves open is bounded as for one. What it asks for it has, and then some may not claim it. */
+/*
+ * The claiming owner is not known yet, so limits that the manifest leaves open are set as for other
+ * users. Limits that the manifest sets are kept; some owners may then not claim the box.
+ */
 static int
 bound(struct sandbox *s, struct error *e)
 {
@@ -165,7 +169,7 @@ make_one(struct pool *p, struct error *e)
         return sandbox_stop(s, "failed", e), -1;
 }
 
-/* It is tried again and again; the operator reads it once, and again when it is something else. */
+/* The pool retries again and again; this logs an error once, and again only when it changes. */
 static void
 say_once(struct pool *p, const struct error *e)
 {
@@ -200,7 +204,7 @@ pool_fill(struct keeper *k)
                 (void)loop_timer_set(k->loop, &k->pool->timer, loop_now_ms() + REFILL_MS, refill);
 }
 
-/* That of a create which asks for this manifest and nothing else. */
+/* The digest of a create call that asks for this manifest and nothing else. */
 static int
 digest(struct pool *p, struct error *e)
 {

@@ -1,9 +1,10 @@
 /*
- * keeper/port_index.c - which sandbox and port a token leads to.
+ * keeper/port_index.c - finds the sandbox and port of a token.
  *
  * Room: keeper (joining). Touches: mem, random.
- * Theory: the place in the table comes from a keyed hash, whose key nobody outside knows, so how long a wrong token takes says nothing about the right
- * ones, and nobody can choose tokens that fall into one place. What is found there is compared in constant time.
+ * Theory: the slot in the table comes from a keyed hash with a secret key. So the time for a wrong
+ * token reveals nothing about right ones, and an attacker cannot choose tokens that share one slot.
+ * The token found there is compared in constant time.
  */
 #include "keeper/port_index.h"
 

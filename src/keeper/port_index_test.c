@@ -1,4 +1,4 @@
-/* keeper/port_index_test.c - what keeper/port_index.h promises. */
+/* keeper/port_index_test.c - promises of keeper/port_index.h. */
 #include "keeper/port_index.h"
 
 #include <stdio.h>
@@ -39,7 +39,7 @@ each_token_leads_to_its_port_alone(void **state)
         assert_null(port_index_find(ports[7][0].token, &port));
         for (unsigned i = 0; i < SANDBOXES; i += 2)
                 port_index_remove(&sandboxes[i]);
-        port_index_remove(&sandboxes[0]);              /* twice is once */
+        port_index_remove(&sandboxes[0]);              /* removing twice is harmless */
         for (unsigned i = 0; i < SANDBOXES; i++)
                 assert_ptr_equal(port_index_find(ports[i][63].token, &port), i % 2 == 0 || i == 7 ? NULL : &sandboxes[i]);
         for (unsigned i = 1; i < SANDBOXES; i += 2)

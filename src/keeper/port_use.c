@@ -1,9 +1,11 @@
 /*
- * keeper/port_use.c - connections to ports that are open at the door: while there is one, its sandbox is not idle.
+ * keeper/port_use.c - open connections of the door to ports inside: while one is open, its sandbox
+ * is not idle.
  *
  * Room: keeper (joining). Touches: mem.
- * Theory: the bytes pass nobody here, so the door says when a connection is over: it cancels the call that asked for it, or goes. Others, who hold the socket
- * themselves, say nothing, and what they do with it counts when they ask.
+ * Theory: the keeper does not see the bytes, so the door reports the end of a connection. To do so
+ * it cancels the call that asked for it, or disconnects. Other callers hold the socket themselves
+ * and report nothing. For them only the request counts as use.
  */
 #include <stdlib.h>
 
@@ -24,7 +26,7 @@ port_use_begin(const struct call *c, struct sandbox *s)
         struct port_use *u = c->connection && c->connection->is_door && !c->is_cancelled ? malloc(sizeof *u) : NULL;
 
         if (!u)
-                return;                        /* then it is idle from the moment it was asked on */
+                return;                        /* then its idle time starts at the request */
         *u = (struct port_use){ uses, s, c->connection, c->serial };
         uses = u;
         s->ports_in_use++;

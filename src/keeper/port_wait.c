@@ -1,10 +1,12 @@
 /*
- * keeper/port_wait.c - waiting for a declared port to listen.
+ * keeper/port_wait.c - waits until a declared port listens.
  *
  * Room: keeper (joining). Touches: fd, mem, clock.
- * Theory: an exec has one wait, however many callers wait for it, and while one does its sandbox's ports are tried in turn. A port that listened before the exec began
- * is none of its doing. Who began the exec hears an event; who asks later (exec.get with wait_ports) is answered by a call that begins anew.
- * Each caller waits for a time of its own. The port that was found is kept until the exec ends.
+ * Theory: an exec has one wait, which all its waiting callers share. While a caller waits, the
+ * keeper tries the ports of the sandbox in turn. A port that listened before the exec started does
+ * not count. The caller that started the exec gets an event. A later caller (exec.get with
+ * wait_ports) is answered by a call that begins again. Each caller has its own time limit. The port
+ * that was found is kept until the exec ends.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,7 +16,7 @@
 
 enum { LOOK_MS = 20 };
 
-/* -- what listened before ------------------------------------------------------------------------------------------------------- */
+/* -- ports that listened before ---------------------------------------------------------------- */
 
 struct port_look { struct connect_request request; struct call *call; };
 
@@ -56,15 +58,15 @@ port_look_before(struct call *c, struct sandbox *s, struct error *e)
         return CALL_WAITS;
 }
 
-/* -- until a port listens ------------------------------------------------------------------------------------------------------ */
+/* -- until a port listens ---------------------------------------------------------------------- */
 
 struct port_waiter {
         struct loop_timer limit;               /* first */
         struct port_waiter *next;
-        struct port_wait *of;                  /* NULL: it is no longer in a list, and its call begins anew */
-        struct connection *connection;         /* who is told by events of this serial; or */
+        struct port_wait *of; /* NULL: in no list any more; its call begins again */
+        struct connection *connection;         /* gets events of this serial; or */
         uint32_t serial;
-        struct call *call;                     /* who is answered */
+        struct call *call;                     /* the call to answer */
 };
 
 struct port_wait {
@@ -74,13 +76,14 @@ struct port_wait {
         struct sandbox *sandbox;
         struct port_waiter *waiters;
         uint32_t exec;
-        size_t at;                             /* which of the ports is tried next */
-        uint64_t open_before;                  /* those that listened before the command began, and have since: not its doing */
-        uint16_t asked, found;                 /* the port that is being tried; the one that listens; or 0 */
+        size_t at;                             /* index of the next port to try */
+        /* ports that have listened since before the command: not opened by it */
+        uint64_t open_before;
+        uint16_t asked, found;                 /* the port being tried; the port found; 0: none */
         bool is_over;
 };
 
-static struct port_wait *waits;                /* few: one for each exec whose ports were asked for */
+static struct port_wait *waits;                /* few: one for each exec with a wait */
 
 static struct port_wait *
 find_wait(const struct sandbox *s, uint32_t exec)
@@ -120,7 +123,7 @@ tell_event(const struct port_wait *p, const struct port_waiter *waiter, const ch
         reply_event(waiter->connection, waiter->serial, &w);
 }
 
-/* The call looks again at what there is now. */
+/* The call starts from the beginning and checks the current state. */
 static void
 begin_anew(struct loop_timer *t)
 {
@@ -136,7 +139,10 @@ begin_anew(struct loop_timer *t)
                 call_end(c);
 }
 
-/* Its wait is over, for one reason or another, and it is in no list any more. A call is answered from the loop, not from within what happens just now. */
+/*
+ * Ends a wait that is in no list any more. The loop answers the call later, not the code that runs
+ * now.
+ */
 static void
 wake(struct port_waiter *take_w)
 {
@@ -146,7 +152,7 @@ wake(struct port_waiter *take_w)
                 begin_anew(&take_w->limit);
 }
 
-/* Out of its list: the first who waits, or NULL. */
+/* Removes and returns the first waiter of the list, or NULL. */
 static struct port_waiter *
 next_waiter(struct port_wait *p)
 {
@@ -184,14 +190,14 @@ unlink_wait(struct port_wait *p)
         loop_timer_remove(&p->timer);
         p->is_over = true;
         if (p->asked == 0)
-                free(p);                       /* else when its answer comes */
+                free(p);                       /* otherwise freed when the attempt is answered */
 }
 
 static void
 found(struct port_wait *p, uint16_t port)
 {
         p->found = port;
-        for (struct port_waiter *w = next_waiter(p); w; w = next_waiter(p)) {  /* lint: who waits is in its list until it is taken out below */
+        for (struct port_waiter *w = next_waiter(p); w; w = next_waiter(p)) {  /* lint: a waiter stays in its list until it is removed below */
                 if (!w->call)
                         tell_event(p, w, "port-open");
                 wake(w);
@@ -215,7 +221,7 @@ on_looked(struct connect_request *r, int sys, int take_fd)
         uint16_t port = p->asked;
 
         if (sys == 0)
-                (void)close(take_fd);          /* whoever listens sees one connection come and go */
+                (void)close(take_fd);          /* the server sees one connection open and close */
         else
                 p->open_before &= ~bit;
         p->asked = 0;
@@ -245,7 +251,9 @@ look(struct loop_timer *t)
         box_connect(p->sandbox->box, p->asked, &p->request);
 }
 
-/* The wait of an exec, with those ports that listened before it began. NULL: no memory. */
+/*
+ * The wait of an exec. `open_before`: the ports that listened before it started. NULL: no memory.
+ */
 static struct port_wait *
 get_wait(struct sandbox *s, uint32_t exec, uint64_t open_before)
 {
@@ -290,7 +298,7 @@ port_wait_begin(struct call *c, struct sandbox *s, uint32_t exec)
         struct port_waiter *w = p ? add_waiter(p, c) : NULL;
 
         if (!w)
-                return;                        /* the end of the command is all there is to wait for */
+                return;                        /* only the end of the command can be awaited */
         w->connection = c->connection;
         w->serial = c->serial;
         if (p->found != 0)

@@ -1,9 +1,10 @@
 /*
- * keeper/registry.c - every sandbox this keeper knows, in memory as in its store.
+ * keeper/registry.c - every sandbox of this keeper, in memory and in the store.
  *
  * Room: keeper (joining). Touches: mem, the store.
- * Theory: another's sandbox is answered like one that never was. A row that cannot be understood, or is not what was written (Z21), fails its own
- * sandbox and no other: its box is ended, for nobody knows by which rules it would live.
+ * Theory: another owner's sandbox is answered like an unknown one. A row that is unreadable or
+ * damaged (Z21) fails its own sandbox only. The box of that sandbox is ended, because its rules are
+ * unknown.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,10 @@
 #include "keeper/sandbox.h"
 #include "text/tree_pack.h"
 
-enum { MEMORY_MAX = 2 << 20, TIMERS_OF_OURS = 64, TIMERS_EACH = 5 /* its life, its idleness, its box and the wall of that; a task fails by itself */ };
+/*
+ * TIMERS_EACH: lifetime, idleness, its box and the wall of that; a failed task timer fails alone.
+ */
+enum { MEMORY_MAX = 2 << 20, TIMERS_OF_OURS = 64, TIMERS_EACH = 5 };
 
 static bool
 is_id(const char *text)
@@ -20,7 +24,7 @@ is_id(const char *text)
         return strlen(text) == SANDBOX_ID_LEN - 1 && strspn(text, "0123456789abcdef") == SANDBOX_ID_LEN - 1;
 }
 
-/* -- finding ------------------------------------------------------------------------------------------------------------ */
+/* -- finding ----------------------------------------------------------------------------------- */
 
 bool
 sandbox_belongs(const struct sandbox *s, const struct caller *who)
@@ -69,7 +73,7 @@ registry_of_call(struct call *c, struct error *e)
         return registry_find(c->keeper, &c->caller, record_get_text(&c->record, FIELD_ID, ""), e);
 }
 
-/* -- keeping ------------------------------------------------------------------------------------------------------------ */
+/* -- keeping ----------------------------------------------------------------------------------- */
 
 const char *
 sandbox_text(struct sandbox *s, const char *text)
@@ -88,7 +92,10 @@ copy_bytes(struct sandbox *s, struct store_bytes from)
         return (struct store_bytes){ copy, from.len };
 }
 
-/* A manifest changes as long as the sandbox lives (op_wall.c): each has memory of its own, which goes with it. */
+/*
+ * A manifest can change during a sandbox's life (op_wall.c), so each is a separate block, freed
+ * with the sandbox.
+ */
 static struct store_bytes
 copy_manifest(struct store_bytes from)
 {
@@ -228,7 +235,7 @@ registry_remove_rows(struct keeper *k)
         }
 }
 
-/* -- reading back -------------------------------------------------------------------------------------------------------- */
+/* -- loading ----------------------------------------------------------------------------------- */
 
 static bool
 is_sound(const struct store_sandbox *row)
@@ -237,7 +244,10 @@ is_sound(const struct store_sandbox *row)
                (row->env.len == 0 || ((const char *)row->env.bytes)[row->env.len - 1] == '\0') && (row->name == NULL || row->name[0] != '\0');
 }
 
-/* Time went on while nobody counted: by the same boot clock, or, after a start of the machine, from what was left. */
+/*
+ * Subtracts the time that passed without a keeper: by the boot clock, or, after a reboot, from the
+ * stored remaining time.
+ */
 static void
 carry_on(struct sandbox *s, const struct store_sandbox *row)
 {
@@ -249,12 +259,15 @@ carry_on(struct sandbox *s, const struct store_sandbox *row)
         s->state = row->status == STORE_FAILED ? SANDBOX_FAILED : SANDBOX_PENDING;
         if (row->status != STORE_MADE || is_same_boot)
                 return;
-        s->state = SANDBOX_FAILED;                     /* no process outlives its kernel */
+        s->state = SANDBOX_FAILED;                     /* a reboot ended all processes */
         s->row.status = STORE_FAILED;
         s->row.cause = "lost";
 }
 
-/* Of a damaged row no more is believed than which sandbox it was, and whose. One that was nobody's is shown to the daemon's own user. */
+/*
+ * Keeps only id and owner of a damaged row. A row without an owner is shown to the daemon's own
+ * user.
+ */
 static struct store_sandbox
 damaged(const struct keeper *k, const struct store_sandbox *row)
 {
@@ -278,7 +291,10 @@ load_damaged(struct keeper *k, const struct store_sandbox *row, struct error *e)
         return 0;
 }
 
-/* What could not be read back for want of memory ends the start: a box whose row was left out would be taken for nobody's. */
+/*
+ * Running out of memory here ends the start: a box without its row would be ended as one without a
+ * sandbox.
+ */
 struct loading { struct keeper *keeper; struct error *e; int result; };
 
 static int
@@ -287,7 +303,8 @@ load_one(struct keeper *k, const struct store_sandbox *row, struct error *e)
         struct sandbox *s;
 
         if (!row->id || !is_id(row->id))
-                return k->damaged_count += row->is_damaged, 0;         /* no name that may be a path */
+                /* an id that could be a path is not loaded */
+                return k->damaged_count += row->is_damaged, 0;
         if (row->is_damaged)
                 return load_damaged(k, row, e);
         s = registry_add(k, row, e);

@@ -3,16 +3,19 @@
  *
  * Room: keeper (joining). Touches: the store; its box through keeper/box.c.
  *
- *                 first use              READY
- *     pending ----------------> starting -------> running <--------> paused
- *        ^   <----------------      |                |    freeze, thaw  |
- *        |    could not be made     |                |                  |
- *        |                          +----------------+------------------+---> stopping ---> gone (no row, no memory)
- *        |                          |  its box died, was killed, ran out of memory ---> failed --- stop ---> gone
- *      create                       +-- stop, deadline, scheduled deletion, destroy_on ---> stopping
+ *                first use              READY
+ *    pending ----------------> starting -------> running <--------> paused
+ *       ^   <----------------      |                |    freeze, thaw  |
+ *       |    start failed          +----------------+------------------+---> stopping ---> gone
+ *       |                          |                                        (no row, no memory)
+ *       |                          +-- box died, was killed, out of memory ---> failed
+ *     create                       +-- stop, deadline, scheduled deletion, destroy_on ---> stopping
  *
- * Theory: the row goes first when a sandbox ends, so that whatever dies in between, a box without a row is asked to end (N8). It says "made" before
- * anybody is told that something runs in it (N1). What waits for a box waits in the order it came.
+ *    failed --stop--> gone
+ *
+ * Theory: a sandbox that ends loses its row first. Whatever dies in between, a box without a row is
+ * asked to end (N8). The row says "made" before any caller learns that something runs in it (N1).
+ * Calls wait for a box in order of arrival.
  */
 #include "keeper/sandbox.h"
 #include "keeper/secret.h"
@@ -28,7 +31,7 @@
 #include "spec/lifecycle.h"
 #include "text/tree_pack.h"
 
-/* -- what it is ------------------------------------------------------------------------------------------------------------ */
+/* -- status ------------------------------------------------------------------------------------ */
 
 const char *
 sandbox_status(const struct sandbox *s)
@@ -83,7 +86,7 @@ sandbox_judge(struct sandbox *s, struct error *e)
         return 0;
 }
 
-/* -- beginning ------------------------------------------------------------------------------------------------------------- */
+/* -- starting ---------------------------------------------------------------------------------- */
 
 int
 sandbox_plan(struct sandbox *s, struct error *e)
@@ -114,7 +117,8 @@ sandbox_start(struct sandbox *s, struct error *e)
         }
         s->state = SANDBOX_STARTING;
         s->is_attached = false;
-        if (!s->row.cwd || strcmp(s->row.cwd, s->prepared->cwd) != 0)          /* a start that fails is tried again and again */
+        /* a failed start is retried */
+        if (!s->row.cwd || strcmp(s->row.cwd, s->prepared->cwd) != 0)
                 s->row.cwd = sandbox_text(s, s->prepared->cwd);
         s->row.cpu = (uint32_t)s->prepared->cpu;
         s->row.is_writable = s->prepared->sources->writable_count > 0;
@@ -134,7 +138,7 @@ failed_state(const struct sandbox *s, struct error *e)
         return CALL_FAILED;
 }
 
-/* Before anybody hears of success, the store knows that there is something to lose. */
+/* Records in the store that a box exists, before any caller gets a success. */
 static int
 say_made(struct sandbox *s, struct error *e)
 {
@@ -158,7 +162,8 @@ sandbox_need_box(struct sandbox *s, struct call *c, struct error *e)
 {
         sandbox_touch(s);
         if (sandbox_is_settling(s)) {
-                (void)shutdown(s->box->peer.fd, SHUT_RDWR);    /* heard soon, also where it was us who had too much to say */
+                /* handled soon, also if the keeper's own queue was full */
+                (void)shutdown(s->box->peer.fd, SHUT_RDWR);
                 calls_add(&s->waiting, c);
                 return CALL_WAITS;
         }
@@ -186,7 +191,10 @@ sandbox_need_box(struct sandbox *s, struct call *c, struct error *e)
         return CALL_WAITS;
 }
 
-/* Those who wait are told. True: the create that made it was among them, and what was refused leaves nothing. */
+/*
+ * Fails the calls that wait. True: one of them created the sandbox. A refused create leaves nothing
+ * behind.
+ */
 static bool
 fail_waiting(struct sandbox *s, const struct error *e)
 {
@@ -224,7 +232,7 @@ sandbox_box_ready(struct sandbox *s)
         pool_fill(s->keeper);
 }
 
-/* -- pausing ---------------------------------------------------------------------------------------------------------------- */
+/* -- pausing ----------------------------------------------------------------------------------- */
 
 int
 sandbox_freeze(struct sandbox *s, bool wants_frozen, struct error *e)
@@ -234,7 +242,7 @@ sandbox_freeze(struct sandbox *s, bool wants_frozen, struct error *e)
         if (!s->box || !s->box->is_ready || s->box->peer.is_broken)
                 return fail(e, ERROR_BACKEND_FAILED, "the sandbox %s does not answer", s->id);
         if (s->was_freezing)
-                return 0;                              /* looked at again once that is done */
+                return 0; /* checked again when the current freeze or thaw is done */
         s->was_freezing = true;
         s->freeze_wanted = wants_frozen;
         return box_send(s->box, WIRE_BOX_FREEZE, &wanted, sizeof wanted) < 0 ? fail(e, ERROR_BACKEND_FAILED, "the sandbox %s does not answer", s->id) : 0;
@@ -252,7 +260,7 @@ answer_all(struct calls *l, const struct sandbox *s)
         }
 }
 
-/* What was asked for meanwhile: whoever wants it to run comes before whoever wants it to stand still. */
+/* Applies requests made meanwhile. Calls that need it running come before calls that pause it. */
 static void
 go_on_freezing(struct sandbox *s)
 {
@@ -265,7 +273,7 @@ go_on_freezing(struct sandbox *s)
                 }
                 return;
         }
-        if (s->state == SANDBOX_RUNNING)               /* a pause that they waited for came to nothing */
+        if (s->state == SANDBOX_RUNNING) /* the pause before their resume did not happen */
                 answer_all(&s->resuming, s);
         if (s->state == SANDBOX_RUNNING && s->waiting.first)
                 calls_begin(&s->waiting);
@@ -282,9 +290,10 @@ sandbox_box_frozen(struct sandbox *s, bool is_frozen, int sys)
         s->was_freezing = false;
         if (s->state != SANDBOX_RUNNING && s->state != SANDBOX_PAUSED)
                 return;
-        if (sys == ESRCH)                              /* it is ending: that answers all who wait */
+        if (sys == ESRCH) /* it is ending, which answers all waiting calls */
                 return;
-        if (sys != 0 && sys != ECANCELED) {            /* ECANCELED: thawed meanwhile; who wants it frozen is asked for again */
+        /* ECANCELED: thawed meanwhile; a pause that still waits is sent again */
+        if (sys != 0 && sys != ECANCELED) {
                 (void)fail_sys(&e, sys == ENOTSUP ? ERROR_CAPABILITY_UNAVAILABLE : ERROR_BACKEND_FAILED, sys,
                                is_frozen ? "freezing the sandbox %s" : "thawing the sandbox %s", s->id);
                 if (sys == ENOTSUP)
@@ -305,9 +314,12 @@ sandbox_box_frozen(struct sandbox *s, bool is_frozen, int sys)
         go_on_freezing(s);
 }
 
-/* -- ending ------------------------------------------------------------------------------------------------------------------ */
+/* -- ending ------------------------------------------------------------------------------------ */
 
-/* A box that did not say that it ended may live: the next start asks it again, if it finds its socket. */
+/*
+ * A box that did not report its end may be alive. The next start connects to it again if its socket
+ * is still there.
+ */
 static void
 remove_directory(struct sandbox *s)
 {
@@ -315,7 +327,7 @@ remove_directory(struct sandbox *s)
                 box_remove_directory(s->keeper, s->id);
 }
 
-/* Nothing is left of it. */
+/* Removes the last traces of the sandbox. */
 static void
 finish(struct sandbox *s)
 {
@@ -349,8 +361,9 @@ finish(struct sandbox *s)
 }
 
 /*
- * Its row goes; where that fails it ends all the same, and the row goes later: stopping has to work on a full disk. Its key stays for a while, but for one that could not
- * be made: that is asked for anew.
+ * Removes its row. If that fails, the sandbox ends anyway and the row is removed later: stopping
+ * must work on a full disk. Its key is kept for a while, except after a failed create: that call
+ * may be repeated.
  */
 void
 sandbox_leave_store(struct sandbox *s, const char *cause)
@@ -379,7 +392,7 @@ sandbox_stop(struct sandbox *s, const char *cause, struct error *e)
         return 0;
 }
 
-/* It stays to be asked about until somebody stops it or its time is over. */
+/* It remains visible until it is stopped or its time is over. */
 static void
 fail_for_good(struct sandbox *s, const char *cause)
 {
@@ -388,7 +401,8 @@ fail_for_good(struct sandbox *s, const char *cause)
         s->state = SANDBOX_FAILED;
         s->row.cause = cause;
         s->row.status = STORE_FAILED;
-        (void)sandbox_save(s, &e);                     /* unsaved, the next start finds no box and says the same */
+        /* if not saved, the next start finds no box and reports the same */
+        (void)sandbox_save(s, &e);
         loop_timer_remove(&s->idle);
         port_wait_sandbox_gone(s);
         port_use_sandbox_gone(s);
@@ -400,7 +414,7 @@ fail_for_good(struct sandbox *s, const char *cause)
         remove_directory(s);
 }
 
-/* It could not be made; the next use tries again, because what was in the way may have gone. */
+/* The start failed. The next use retries, because the cause may be gone. */
 static void
 fall_back(struct sandbox *s, const struct error *e)
 {
@@ -415,7 +429,7 @@ fall_back(struct sandbox *s, const struct error *e)
         remove_directory(s);
         is_refused = fail_waiting(s, e) || is_refused;
         calls_fail(&s->pausing, e);
-        if (is_refused)                                /* the create that made it failed, or nobody owns it */
+        if (is_refused) /* the create that made it failed, or it has no owner */
                 (void)sandbox_stop(s, "failed", &ignored);
 }
 
@@ -475,7 +489,7 @@ sandbox_box_lost(struct sandbox *s, const char *why)
         }
 }
 
-/* -- what happens in it --------------------------------------------------------------------------------------------------------- */
+/* -- events inside ----------------------------------------------------------------------------- */
 
 void
 sandbox_touch(struct sandbox *s)
@@ -506,7 +520,8 @@ sandbox_event(struct sandbox *s, const char *name)
                 return;
         lifecycle_event_read(l->pause_event, &wanted);
         if (strcmp(wanted.name, happened.name) == 0 && s->state == SANDBOX_RUNNING)
-                (void)sandbox_freeze(s, true, &e);     /* where it cannot be frozen it goes on, as it was warned at create */
+                /* if it cannot be frozen it keeps running, as create warned */
+                (void)sandbox_freeze(s, true, &e);
 }
 
 void

@@ -2,8 +2,9 @@
  * keeper/secret.c - secrets for one command.
  *
  * Room: keeper (joining). Touches: fd, memory that is locked and kept out of dumps.
- * Theory: the order is fixed (AIP-19): access, fetch, inject, record. The keeper holds a value from the fetcher's answer until the command's
- * message is on its way in the same turn of the loop. S4: nothing is cached, so what was rotated is new in the next command.
+ * Theory: the order is fixed (AIP-19): access, fetch, inject, record. The keeper holds a value from
+ * the fetcher's answer until it sends the command's message in the same turn of the loop. S4:
+ * nothing is cached, so a command started after a rotation gets the new value.
  */
 #include "keeper/secret.h"
 
@@ -17,21 +18,25 @@
 #include "wire/secret.h"
 
 enum { MEMORY_MAX = 256 * 1024, BY_ROOM = 128, LINE_ROOM = 512, WAITING_MAX = 1024,
-       OWNER_ASKS_MAX = 8 /* questions of one owner that the fetcher is given at once: a source that hangs must not take all its workers */ };
+       /*
+        * Concurrent requests of one owner: a source that hangs must not take all workers of the
+        * fetcher.
+        */
+       OWNER_ASKS_MAX = 8 };
 
 struct call_secrets {
         struct call_secrets *next;     /* of those that wait, oldest first */
         struct call *call;
-        struct arena memory;           /* what is wanted */
+        struct arena memory;           /* the names that are wanted */
         struct secret_bound *wanted;
         size_t count;
-        uint32_t serial;               /* 0: not asked yet */
+        uint32_t serial;               /* 0: not requested yet */
         bool is_failed;
         struct secret_values *values;
         struct error why;
 };
 
-/* One a keeper. */
+/* One for each keeper. */
 static struct {
         struct peer peer;              /* first */
         struct keeper *keeper;
@@ -41,7 +46,7 @@ static struct {
         bool is_there;
 } fetcher;
 
-/* -- telling ----------------------------------------------------------------------------------------------------------- */
+/* -- reporting --------------------------------------------------------------------------------- */
 
 const char *
 secret_actor(const struct sandbox *s)
@@ -69,7 +74,8 @@ tell(struct sandbox *s, const char *event, uint32_t exec, const char *slug, cons
 
         watch_tell_secret(s, event, &told);
         (void)snprintf(line, sizeof line, "%s %s as %s in %s exec %u for %s%s%s", event, slug, name, s->id, exec, told.actor, by ? ", granted by " : "", by ? by : "");
-        for (char *c = line; *c != '\0'; c++)          /* owners and grants are words of others: one line stays one line */
+        /* owners and grants are text from others: keep it on one line */
+        for (char *c = line; *c != '\0'; c++)
                 *c = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
         (void)fprintf(stderr, "carrel-keeper: %s\n", line);
 }
@@ -84,7 +90,7 @@ secret_tell(struct call *c, struct sandbox *s, uint32_t exec)
                 tell(s, "secret-revealed", exec, w->wanted[i].slug, w->wanted[i].name, granted_by(&w->wanted[i], by));
 }
 
-/* Which of them was refused stands in the path of the error: env/auth/state/env/N. */
+/* The path of the error says which one was refused: env/auth/state/env/N. */
 static void
 tell_denied(struct sandbox *s, const struct error *e)
 {
@@ -110,7 +116,7 @@ secret_tell_refused(struct sandbox *s, const struct error *e)
                 tell(s, "secret-denied", 0, "a secret", e->path, NULL);
 }
 
-/* -- asking ------------------------------------------------------------------------------------------------------------- */
+/* -- requesting -------------------------------------------------------------------------------- */
 
 static enum call_state
 refuse(struct call *c, struct sandbox *s, struct error *e)
@@ -130,7 +136,8 @@ ask(struct call_secrets *w, struct error *e)
         for (size_t i = 0; i < w->count; i++) {
                 size_t len = strlen(w->wanted[i].slug) + 1;
 
-                memcpy(fetcher.body + at, w->wanted[i].slug, len);     /* SECRET_ASKED_MAX names of at most 128 bytes fit */
+                /* SECRET_ASKED_MAX names of at most 128 bytes fit */
+                memcpy(fetcher.body + at, w->wanted[i].slug, len);
                 at += len;
         }
         if (peer_send(&fetcher.peer, WIRE_SECRET_ASK, fetcher.body, at, NULL, 0) < 0)
@@ -149,7 +156,7 @@ count_asked(const char *owner)
         return count;
 }
 
-/* Joins those that wait, and is asked for where its owner has not too many questions open. */
+/* Adds it to those that wait. Requests it at once unless its owner has too many open requests. */
 static int
 join_waiting(struct call_secrets *w, struct error *e)
 {
@@ -164,7 +171,7 @@ join_waiting(struct call_secrets *w, struct error *e)
         return count_asked(w->call->caller.owner) < OWNER_ASKS_MAX ? ask(w, e) : 0;
 }
 
-/* A question has been answered: the oldest of those that had to wait for their turn. */
+/* A request was answered: sends the oldest one that waits for its turn. */
 static void
 ask_next(void)
 {
@@ -172,10 +179,10 @@ ask_next(void)
 
         for (struct call_secrets *w = fetcher.waiting; w; w = w->next)
                 if (w->serial == 0 && count_asked(w->call->caller.owner) < OWNER_ASKS_MAX && ask(w, &e) < 0)
-                        return;        /* the fetcher has gone, and so does the keeper */
+                        return;        /* the fetcher is gone, so the keeper ends too */
 }
 
-/* The access check, before anything is asked of anybody. */
+/* The access check, before any request is sent. */
 static int
 want(struct call *c, struct sandbox *s, struct error *e)
 {
@@ -240,13 +247,13 @@ secret_forget(struct call *c)
         c->secrets = NULL;
 }
 
-/* -- hearing ------------------------------------------------------------------------------------------------------------ */
+/* -- receiving --------------------------------------------------------------------------------- */
 
 static const char *
 next_text(size_t *at, size_t len)
 {
         const char *text = (const char *)fetcher.body + *at;
-        const char *end = memchr(text, '\0', len - *at);     /* lint: there is a body, or nothing was heard */
+        const char *end = memchr(text, '\0', len - *at);     /* lint: there is a body, or no message was received */
 
         if (!end)
                 return NULL;
@@ -299,7 +306,7 @@ take_answer(size_t len)
                 at = &(*at)->next;
         w = *at;
         if (!w)
-                return;                /* its call has gone */
+                return;                /* its call is gone */
         *at = w->next;
         w->is_failed = (told.code != ERROR_NONE ? take_failure(w, &told, len, &w->why) : take_values(w, len, &w->why)) < 0;
         explicit_bzero(fetcher.body, len);

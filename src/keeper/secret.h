@@ -1,7 +1,8 @@
 /*
- * keeper/secret.h - secrets for one command: who may is judged here, values come from the fetcher, and are wiped with the call.
+ * keeper/secret.h - secrets for one command: the keeper checks access, the fetcher supplies the
+ * values. They are wiped with the call.
  *
- *     access check -> fetched (the call waits) -> handed to the box -> told as an event
+ *     access check -> values fetched (the call waits) -> sent to the box -> event reported
  */
 #ifndef CARREL_KEEPER_SECRET_H
 #define CARREL_KEEPER_SECRET_H
@@ -12,28 +13,32 @@
 
 struct call_secrets;
 
-/* Takes its end of the pair with the fetcher; -1: there is none, and no source of values. */
+/* Takes the keeper's end of the socket pair with the fetcher; -1: no fetcher, so no values. */
 int secret_open(struct keeper *k, int take_fd, struct error *e);
 
 /*
- * For a command of `s`, whose manifest is judged: CALL_DONE when the call has all values it wants (perhaps none); CALL_WAITS: it begins anew
- * when it has; CALL_FAILED: refused, and told as such. Never kept for another command.
+ * Gets the secrets for a command of `s`, whose manifest has been checked. CALL_DONE: the call has
+ * all values it needs (perhaps none). CALL_WAITS: it begins again when it has them. CALL_FAILED:
+ * refused, and the refusal was sent as an event. Values are never kept for another command.
  */
 enum call_state secret_need(struct call *c, struct sandbox *s, struct error *e);
 
-/* What came for it; NULL: nothing was wanted. */
+/* The values that were fetched for it; NULL: it needs none. */
 const struct secret_values *secret_of_call(const struct call *c);
 
-/* Who wants secrets in this sandbox, as struct prepare_request has it. */
+/* The actor that asks for secrets in this sandbox, as in struct prepare_request. */
 const char *secret_actor(const struct sandbox *s);
 
-/* The command has been handed to its box as this exec: one event for each secret. */
+/* Sends one event for each secret: the command was sent to its box as this exec. */
 void secret_tell(struct call *c, struct sandbox *s, uint32_t exec);
 
-/* A manifest was refused before there was anything to tell of: because of its secrets? Then that is told. */
+/*
+ * If the manifest was refused because of its secrets, before anything else was reported, sends that
+ * as an event.
+ */
 void secret_tell_refused(struct sandbox *s, const struct error *e);
 
-/* With the call: wiped, and no longer waited for. */
+/* Call it when the call ends: wipes the values and cancels the wait for them. */
 void secret_forget(struct call *c);
 
 #endif

@@ -1,16 +1,18 @@
 /*
- * keeper/turns.c - whose call is next.
+ * keeper/turns.c - picks the next call.
  *
  * Room: keeper (joining). Touches: mem, clock.
  *
- *     taken --turns_add()--> in the line of its owner --turns_serve()--> begun (call.c) ... ended
- *                                     | its caller cancels, or goes
+ *     read --turns_add()--> in its owner's queue --turns_serve()--> begun (call.c) ... ended
+ *                                     | its caller cancels, or disconnects
  *                                     v
  *                                   ended, with no effect
  *
- * Theory: what one call costs is bounded, the number of calls that an owner sends at once is not. So the owners stand in a ring, one call of each is begun
- * before the second of any, and sockets are looked at again after a moment: whoever asks waits for one call of each other owner at most. Within an
- * owner the order stays. A line whose caller does not read its answers stands still, and only that one.
+ * Theory: the cost of one call is bounded, the number of calls that an owner sends at once is not.
+ * So the owners form a ring, and one call of each is begun before the second of any. The sockets
+ * are read again after MOMENT_MS. So a caller waits for at most one call of each other owner. Calls
+ * of one owner keep their order. A queue whose caller does not read its answers stops, without
+ * effect on the others.
  */
 #include "keeper/turns.h"
 
@@ -19,12 +21,13 @@
 
 #include "keeper/keeper.h"
 
-enum { OWNER_CALLS_MAX = 1024 /* that wait here, of one owner who is not the daemon's own */, MOMENT_MS = 2 };
+/* OWNER_CALLS_MAX: queued calls of one owner other than the daemon's own. */
+enum { OWNER_CALLS_MAX = 1024, MOMENT_MS = 2 };
 
 struct turn {
-        struct turn *next, *prev;      /* the ring of owners that have calls here */
-        struct call *first, **last;    /* those that were not begun yet */
-        unsigned count;                /* with those that were begun and wait for something */
+        struct turn *next, *prev;      /* the ring of owners with calls here */
+        struct call *first, **last;    /* calls that were not begun yet */
+        unsigned count;                /* including those that were begun and wait */
         char owner[KEEPER_OWNER_LEN];
 };
 
@@ -43,7 +46,7 @@ turn_of(struct keeper *k, const char *owner)
         return NULL;
 }
 
-/* Behind all others. */
+/* Appended behind all others. */
 static struct turn *
 turn_new(struct keeper *k, const char *owner)
 {
@@ -105,7 +108,7 @@ turns_forget(struct call *c)
                 turn_free(c->keeper, t);
 }
 
-/* Its answer would only wait: later. */
+/* True if its answer would only be queued: begin it later. */
 static bool
 is_clogged(const struct call *c)
 {
@@ -127,7 +130,7 @@ begin(struct turn *t)
                 call_end(c);
 }
 
-/* The next owner in the ring with a call that can begin; NULL: none. */
+/* The next owner in the ring with a call that can begin, or NULL. */
 static struct turn *
 next_turn(const struct keeper *k)
 {
@@ -146,7 +149,7 @@ next_turn(const struct keeper *k)
 static void
 again(struct loop_timer *t)
 {
-        (void)t;                               /* the loop has turned: what is left is served behind it */
+        (void)t; /* the loop has turned; it now serves the remaining calls */
 }
 
 void
@@ -156,7 +159,7 @@ turns_serve(struct keeper *k)
         struct turn *t = next_turn(k);
 
         while (t) {
-                k->turns = t->next;            /* the others first, then this one again */
+                k->turns = t->next;            /* the other owners first, then this one again */
                 begin(t);
                 t = next_turn(k);
                 if (t && loop_now_ms() >= until) {

@@ -1,5 +1,6 @@
 /*
- * keeper/turns.h - whose call is next: one of each owner in turn, however many some have sent.
+ * keeper/turns.h - picks the next call: round robin by owner, so that an owner with many calls does
+ * not delay the others.
  */
 #ifndef CARREL_KEEPER_TURNS_H
 #define CARREL_KEEPER_TURNS_H
@@ -10,15 +11,18 @@ struct call;
 struct keeper;
 
 /*
- * A call that was judged waits for its turn, behind those of its owner (c->caller). Errors: ERROR_QUOTA_EXCEEDED (that owner has too many calls here, and is
- * not the daemon's own user), ERROR_NO_MEMORY.
+ * Queues a checked call behind those of its owner (c->caller). Errors: ERROR_QUOTA_EXCEEDED (the
+ * owner has too many calls here and is not the daemon's own user), ERROR_NO_MEMORY.
  */
 int turns_add(struct call *c, struct error *e);
 
-/* Begins calls for a moment; between two turns of the loop. What is left has the loop turn again at once. */
+/*
+ * Begins queued calls for a short time. Call it between two turns of the loop. If calls remain, the
+ * loop turns again at once.
+ */
 void turns_serve(struct keeper *k);
 
-/* The call ends: one less of its owner. Accepts one that never was added. */
+/* The call ended: its owner has one less. Accepts a call that was never added. */
 void turns_forget(struct call *c);
 
 #endif

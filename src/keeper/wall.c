@@ -1,9 +1,11 @@
 /*
- * keeper/wall.c - brings boxes and the gate together.
+ * keeper/wall.c - connects boxes and the gate.
  *
  * Room: keeper (joining). Touches: fd, mem.
- * Theory: the box keeps what must outlive the gate, the gate keeps what must be fast, and the keeper only introduces them: a wall that a box hands out goes on to
- * the gate with the list that was judged. It is done again for each new gate and by each new keeper. Without a gate nothing is answered, and nothing opens.
+ * Theory: the box keeps what must outlive the gate, the gate does what must be fast, and the keeper
+ * only connects them. It passes the wall that a box hands out to the gate, with the checked list.
+ * It repeats that for each new gate, and so does each new keeper. Without a gate no connection is
+ * answered, and none leaves.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +27,7 @@ find_wall(const struct keeper *k, uint32_t wall)
         return NULL;
 }
 
-/* An empty one is a list as well: everything is refused, and told. */
+/* An empty list counts as well: everything is refused, and reported. */
 static bool
 has_list(struct sandbox *s)
 {
@@ -37,7 +39,7 @@ has_list(struct sandbox *s)
         return false;
 }
 
-/* -- the gate --------------------------------------------------------------------------------------------------------------------- */
+/* -- the gate ---------------------------------------------------------------------------------- */
 
 static void send_list(struct box *b);
 
@@ -52,7 +54,10 @@ let_gate_go(struct keeper *k)
         }
 }
 
-/* The gate's connections of it end, and its sockets wait for the next time that it is told of them: what is in force is never another list than was said. */
+/*
+ * The gate ends its connections; its sockets wait until the gate gets the wall again. The list in
+ * force is never another than the one reported.
+ */
 static void
 drop_wall(struct box *b)
 {
@@ -72,7 +77,7 @@ on_again(struct loop_timer *t)
                 wall_box_ready(b);
 }
 
-/* Each time after a longer pause, up to ten seconds: a wall that does not stand keeps nobody busy. */
+/* Each retry comes after a longer pause, up to ten seconds, so that a broken wall costs little. */
 static void
 give_again(struct box *b)
 {
@@ -96,11 +101,15 @@ on_added(struct box *b, const struct wire_gate_added *added)
                 return;
         (void)fprintf(stderr, "carrel-keeper: the gate does not take the list of %s, which reaches nothing from now on: %s\n", b->id, strerror(added->sys));
         drop_wall(b);
-        if (added->sys != EINVAL)                      /* no list gets better by being told again; memory and descriptors come back */
+        /*
+         * EINVAL is about the list, which a retry does not change; memory and descriptors may
+         * become free
+         */
+        if (added->sys != EINVAL)
                 give_again(b);
 }
 
-/* The gate let it go, or its box did: nothing is answered until it has the wall again. */
+/* The gate or the box dropped the wall: no connection is answered until the gate has it again. */
 static void
 on_dropped(struct box *b)
 {
@@ -132,7 +141,7 @@ on_gate(struct peer *p, uint32_t events)
                 let_gate_go(k);
 }
 
-/* A few at a time: what a box is asked for comes later, and may find the link full again. */
+/* Sends a few at a time: boxes answer later, and the queue may then be full again. */
 static void
 on_drained(struct peer *p)
 {
@@ -172,9 +181,10 @@ on_gates(struct peer *p, uint32_t events)
         int result = wire_receive(p->fd, 0, &m, body, sizeof body);
 
         (void)events;
-        if (result == -EAGAIN || result == -EMFILE)    /* a gate whose socket finds no place here ends, and the next is told of */
+        /* a gate whose socket has no room here ends, and the launcher announces the next */
+        if (result == -EAGAIN || result == -EMFILE)
                 return;
-        if (result <= 0) {                             /* the launcher is gone, and so are we soon */
+        if (result <= 0) { /* the launcher is gone, and the keeper ends soon */
                 peer_close(p);
                 return;
         }
@@ -205,7 +215,7 @@ gate_open(struct keeper *k, int take_fd, struct error *e)
         return result < 0 ? fail_sys(e, ERROR_INTERNAL, -result, "hearing of gates") : 0;
 }
 
-/* -- boxes ------------------------------------------------------------------------------------------------------------------------ */
+/* -- boxes ------------------------------------------------------------------------------------- */
 
 void
 wall_box_ready(struct box *b)
@@ -214,7 +224,10 @@ wall_box_ready(struct box *b)
                 (void)box_send(b, WIRE_BOX_WALL, NULL, 0);
 }
 
-/* The list as the gate is told it, in the keeper's one buffer. Gives its length, 0: it is too long, or there is no memory. */
+/*
+ * Writes the list for the gate into the keeper's only buffer. Returns its length, 0: it is too
+ * long, or no memory.
+ */
 static size_t
 write_list(struct box *b, const struct wall_listener *listeners, size_t count)
 {
@@ -236,9 +249,9 @@ write_list(struct box *b, const struct wall_listener *listeners, size_t count)
         return len;
 }
 
-/* -- ports of a routed wall ------------------------------------------------------------------------------------------------------- */
+/* -- ports of a routed wall -------------------------------------------------------------------- */
 
-/* Those of the list that it does not listen to and was not told to. */
+/* The ports of the list that the wall does not listen to and was not ordered to. */
 static size_t
 new_ports(const struct box *b, const struct spec *spec, uint16_t *ret, size_t room)
 {
@@ -263,7 +276,7 @@ wall_box_can(const struct box *b, const struct spec *spec)
         return new_ports(b, spec, ports, BOX_PORTS_MAX + 1) <= b->stock;
 }
 
-/* What is in the list is listened to once it is asked for: it counts from now on. */
+/* A port of the list may be requested at any time, so it counts from now on. */
 static void
 promise_ports(struct box *b)
 {
@@ -299,11 +312,11 @@ wall_box_told(struct box *b, struct wire_message *m, const void *body)
 
         memcpy(&head, body, sizeof head);
         if (head.sys == 0 && m->fd_count == 0)
-                head.sys = EMFILE;                     /* there was no place for them here */
+                head.sys = EMFILE;                     /* no room here for the descriptors */
         if (head.sys == EAGAIN)
                 wall_box_ready(b);
         else if (head.sys != 0 && head.sys != ENOENT)
-                give_again(b);                         /* its box has no descriptors just now, or we have none */
+                give_again(b); /* the box or the keeper has no free descriptor now */
         b->has_wall = b->has_wall || head.sys == 0;
         if (head.sys != 0 || !b->sandbox || !has_list(b->sandbox))
                 return;
@@ -313,10 +326,11 @@ wall_box_told(struct box *b, struct wire_message *m, const void *body)
         hear_ports(b, &head, listeners);
         if (k->gate.fd < 0)
                 return;
-        drop_wall(b);                                  /* a box has one: told twice, it would keep the first with the list of then */
+        /* a box has one wall: sent twice, the gate would keep the first one with its old list */
+        drop_wall(b);
         if (k->gate.fd < 0)
                 return;
-        if (peer_is_full(&k->gate)) {                  /* its sockets stay the box's, and are asked for again */
+        if (peer_is_full(&k->gate)) { /* the box keeps its sockets; they are requested again */
                 b->wall_waits = true;
                 peer_want(&k->gate);
                 return;
@@ -332,10 +346,13 @@ wall_box_told(struct box *b, struct wire_message *m, const void *body)
                 return;
         }
         (void)peer_send(&k->gate, WIRE_GATE_ADD, k->out, len, m->fds, m->fd_count);
-        m->fd_count = 0;                               /* they are taken */
+        m->fd_count = 0;                               /* the gate has taken them */
 }
 
-/* The list of now, whole; one that waited is this one. Where it cannot be written the wall is dropped, never kept with the old list, and others do not notice. */
+/*
+ * Sends the whole current list; it replaces one that waits. If it cannot be written, the wall is
+ * dropped, never kept with the old list. Other boxes are not affected.
+ */
 static void
 send_list(struct box *b)
 {
@@ -355,7 +372,7 @@ send_list(struct box *b)
                 give_again(b);
                 calls_begin(&b->listing);
         } else if (peer_send(gate, WIRE_GATE_SET, b->keeper->out, len, NULL, 0) < 0) {
-                let_gate_go(b->keeper);                /* it has ended */
+                let_gate_go(b->keeper);                /* the gate has ended */
         }
 }
 

@@ -1,11 +1,14 @@
 /*
- * keeper/watch.c - who wants to hear what happens.
+ * keeper/watch.c - sends events to watchers.
  *
  * Room: keeper (joining). Touches: mem.
- * Theory: everybody hears of his own sandboxes alone. An event is kept once for its owner (keeper/news.h), and a watcher is the number of the next that he has to hear:
- * so what waits is bounded by owner, however many watch, and never waits on a link. Where the link takes no more the watcher stays behind; who stays so far behind
- * that an event is not kept any more hears "overflow" and nothing after it. Events are kept for a while after the last watcher has gone, because one whose connection broke
- * comes again and goes on behind the last event that it heard. An event's id is its number, behind a word by which a later keeper knows that the number is not its own.
+ * Theory: a watcher sees only its owner's sandboxes. An event is stored once per owner
+ * (keeper/news.h). A watcher is the number of the next event to send to it. So the memory is
+ * bounded by owner, for any number of watchers, and no event waits on a link. When the link is
+ * full, the watcher falls behind. If its next event is no longer stored, it gets "overflow" and
+ * nothing more. Events are kept for a while after the last watcher left: a client whose connection
+ * broke can reconnect and continue after its last event. The id of an event is a word and its
+ * number. The word shows a later keeper that the number is not its own.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,15 +21,19 @@
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
 
-enum { WATCHERS_MAX = 64 /* of one connection, the door's aside: each of that one has a connection of its own behind it */, EVENTS_A_TURN = 32, MESSAGE_ROOM = 160,
+/*
+ * WATCHERS_MAX: on one connection; the door has no limit, because each of its watchers is a
+ * separate client.
+ */
+enum { WATCHERS_MAX = 64, EVENTS_A_TURN = 32, MESSAGE_ROOM = 160,
        LINGER_MS = 60 * 1000 /* without a watcher */, WORD_LEN = 16, EVENT_ID_LEN = WORD_LEN + 24 };
 
-/* Of one owner, while somebody watches, and a little longer. */
+/* Of one owner, while it has a watcher, and a little longer. */
 struct audience {
         struct loop_timer linger;      /* first */
         struct audience *next;
         struct keeper *keeper;
-        char word[WORD_LEN + 1];       /* random: the beginning of the ids of its events */
+        char word[WORD_LEN + 1];       /* random: start of the ids of its events */
         struct news *news;
         unsigned watchers;
         char owner[KEEPER_OWNER_LEN];
@@ -36,10 +43,10 @@ struct watcher {
         struct watcher *next;
         struct connection *connection;
         struct audience *audience;
-        uint64_t at;                   /* the number of the next event */
+        uint64_t at;                   /* number of the next event */
         uint32_t serial;
-        bool has_missed;               /* what followed the event that it named is not kept */
-        char id[SANDBOX_ID_LEN];       /* "": every sandbox of his */
+        bool has_missed;               /* events after the one that it named are no longer stored */
+        char id[SANDBOX_ID_LEN];       /* "": every sandbox of the owner */
 };
 
 _Static_assert((int)NEWS_ID_LEN == (int)SANDBOX_ID_LEN, "an event knows its sandbox");
@@ -54,7 +61,7 @@ has_room(const struct keeper *k, const struct connection *c)
         return count < WATCHERS_MAX;
 }
 
-/* -- audiences -------------------------------------------------------------------------------------------------------------- */
+/* -- audiences (owners with watchers) ---------------------------------------------------------- */
 
 static struct audience *
 find_audience(const struct keeper *k, const char *owner)
@@ -127,7 +134,7 @@ leave(struct keeper *k, struct audience *a)
                 audience_free(a);
 }
 
-/* -- the ids of events ------------------------------------------------------------------------------------------------------- */
+/* -- ids of events ----------------------------------------------------------------------------- */
 
 static void
 write_id(struct record_writer *w, const struct audience *a, uint64_t number)
@@ -138,7 +145,10 @@ write_id(struct record_writer *w, const struct audience *a, uint64_t number)
         record_text(w, FIELD_EVENT_ID, id);
 }
 
-/* Is it the id of one of the events that were told here, and is all that followed still kept? Then `ret` is the number of the next. */
+/*
+ * Is `id` an event sent by this keeper, with all later ones still stored? Then `ret` is the number
+ * of the next.
+ */
 static bool
 find_next(const struct audience *a, const char *id, uint64_t *ret)
 {
@@ -155,7 +165,7 @@ find_next(const struct audience *a, const char *id, uint64_t *ret)
         return true;
 }
 
-/* -- watchers --------------------------------------------------------------------------------------------------------------- */
+/* -- watchers ---------------------------------------------------------------------------------- */
 
 static struct watcher *
 watcher_new(struct call *c, const struct sandbox *s)
@@ -229,7 +239,7 @@ watch_forget(struct keeper *k, const struct connection *connection, const uint32
         }
 }
 
-/* -- what they hear --------------------------------------------------------------------------------------------------------- */
+/* -- sending events ---------------------------------------------------------------------------- */
 
 static struct record_writer
 begin_event(struct keeper *k)
@@ -251,7 +261,7 @@ say_overflow(const struct watcher *watcher)
         reply_event(watcher->connection, watcher->serial, &w);
 }
 
-/* It goes on from here: what was lost is found by asking. */
+/* Continues from here: the client must query what it missed. */
 static void
 say_missed(const struct watcher *watcher)
 {
@@ -269,7 +279,7 @@ say_event(const struct watcher *watcher, const struct news_item *item, uint64_t 
 {
         struct record_writer w = begin_event(watcher->connection->keeper);
 
-        memcpy(w.bytes, item->body, item->len);        /* it was written there */
+        memcpy(w.bytes, item->body, item->len);        /* already written there */
         w.len = item->len;
         write_id(&w, watcher->audience, number);
         reply_event(watcher->connection, watcher->serial, &w);
@@ -277,7 +287,7 @@ say_event(const struct watcher *watcher, const struct news_item *item, uint64_t 
 
 enum heard { HEARD_NOTHING, HEARD_ONE, HEARD_OVERFLOW };
 
-/* The next event that is for him, if there is one. */
+/* Sends the next event that is for this watcher, if any. */
 static enum heard
 hear(struct watcher *w)
 {
@@ -304,7 +314,7 @@ hear(struct watcher *w)
         return HEARD_NOTHING;
 }
 
-/* Who heard something goes to the end of the line, and who lost something is none any more. */
+/* A watcher that got an event goes to the end of the list. One that lost an event is removed. */
 void
 watch_turn(struct connection *connection)
 {
@@ -330,7 +340,7 @@ watch_turn(struct connection *connection)
                         heard_last = &w->next;
                 }
         }
-        if (*last)                                     /* there may be more to hear */
+        if (*last)                                     /* more events may follow */
                 peer_want(&connection->peer);
         while (*last)
                 last = &(*last)->next;
@@ -386,7 +396,7 @@ write_event(struct record_writer *w, const struct sandbox *s, const char *event,
         record_int(w, FIELD_EXIT_CODE, outcome_status(&outcome));
 }
 
-/* Kept for those who are behind, and told those who are not. */
+/* Stores the event for watchers that are behind, and sends it to the others. */
 static void
 publish(struct audience *a, const struct sandbox *s, const struct record_writer *w)
 {
@@ -449,7 +459,7 @@ watch_tell_denied_more(struct sandbox *s, unsigned count)
                 publish(a, s, &w);
 }
 
-/* A box of this user's wrote it: it ends at its last byte. */
+/* The texts come from the box, a process of this user, so they are terminated here. */
 void
 watch_tell_kept(struct sandbox *s, const struct wire_kept *kept)
 {
