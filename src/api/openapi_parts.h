@@ -1,5 +1,5 @@
 /*
- * api/openapi_parts.h - what the OpenAPI document is put together from. Only this room uses it. Pure.
+ * api/openapi_parts.h - the parts of the OpenAPI document. Only this room uses it. Pure.
  */
 #ifndef CARREL_API_OPENAPI_PARTS_H
 #define CARREL_API_OPENAPI_PARTS_H
@@ -13,15 +13,21 @@ void openapi_simple(struct json_writer *w, const char *type, const char *help);
 /* {"$ref": "#/components/KIND/NAME"} */
 void openapi_ref(struct json_writer *w, const char *kind, const char *name);
 
-/* Members of an open schema: its type and words; the bounds of a parameter (NULL: none); the words of a list that ends with NULL. */
+/*
+ * Members of an open schema: its type and description; the bounds of a parameter (NULL: none); its
+ * allowed words (a list that ends with NULL).
+ */
 void openapi_type(struct json_writer *w, const struct api_field *f);
 void openapi_bounds(struct json_writer *w, const struct api_field *f, const struct api_param *p);
 void openapi_words(struct json_writer *w, const char *const *words);
 
-/* Is it in the body of a request? */
+/* Is this parameter in the request body? */
 int openapi_is_in_body(const struct api_param *p);
 
-/* Whole schemas: what an operation answers; its body; a body of these members; the body of file.write, which goes past the keeper. */
+/*
+ * Whole schemas: the result of an operation; its body; a body with these members; the body of
+ * file.write, which the door handles without the keeper.
+ */
 void openapi_result(struct json_writer *w, const struct operation *o);
 void openapi_arguments(struct json_writer *w, const struct operation *o);
 void openapi_members(struct json_writer *w, const struct api_param *params, size_t count);

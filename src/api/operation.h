@@ -1,6 +1,8 @@
 /*
- * api/operation.h - everything the daemon can be asked, as one table: REST routes, OpenAPI, tools, help and the command line are
- * printed from it, and both sides check calls against it.
+ * api/operation.h - one table of all operations of the daemon.
+ *
+ * REST routes, OpenAPI, tools, help and the command line are generated from this table. Both sides
+ * check calls against it.
  */
 #ifndef CARREL_API_OPERATION_H
 #define CARREL_API_OPERATION_H
@@ -27,7 +29,7 @@ struct api_field {
         const char *help;
 };
 
-/* The field of this tag or JSON name, or NULL. */
+/* Returns the field with this tag or JSON name, or NULL. */
 const struct api_field *api_field(uint16_t tag);
 const struct api_field *api_field_find(const char *name);
 
@@ -44,23 +46,28 @@ enum operation_code {
 
 enum param_flag {
         PARAM_REQUIRED = 1u << 0, PARAM_REPEATED = 1u << 1,
-        PARAM_IN_PATH = 1u << 2, PARAM_IN_QUERY = 1u << 3,     /* where REST carries it; else in the body */
-        PARAM_DOOR_ONLY = 1u << 4,                             /* set by the door, never by a client of it */
-        PARAM_SPARSE = 1u << 5,                                /* of a list in an answer: left out where it would be empty */
+        /* where REST carries it; default: in the body */
+        PARAM_IN_PATH = 1u << 2, PARAM_IN_QUERY = 1u << 3,
+        /* set by the door; clients cannot set it */
+        PARAM_DOOR_ONLY = 1u << 4,
+        /* for a list in an answer: omitted if empty */
+        PARAM_SPARSE = 1u << 5,
         PARAM_IN_HEADER = 1u << 6,                             /* REST carries it in a header: Last-Event-ID */
         PARAM_PLACES = PARAM_IN_PATH | PARAM_IN_QUERY | PARAM_IN_HEADER,
 };
 
-struct api_param { uint16_t tag; uint16_t flags; uint64_t min, max; /* of a UINT; of a TEXT its bytes; 0, 0: the type's own */ };
+struct api_param { uint16_t tag; uint16_t flags; uint64_t min, max; /* of a UINT; for a TEXT its length in bytes; 0, 0: the bounds of the type */ };
 
 enum operation_flag {
-        OPERATION_READ = 1u << 0,      /* changes nothing: a token of scope "read" may, if also CONTEXT */
-        OPERATION_CONTEXT = 1u << 1,   /* get and list: all that a read-only token sees */
+        /* changes nothing: allowed with a token of scope "read" if CONTEXT is also set */
+        OPERATION_READ = 1u << 0,
+        /* get and list: the only operations that a read-only token allows */
+        OPERATION_CONTEXT = 1u << 1,
         OPERATION_CHANNEL = 1u << 2,   /* its reply carries a channel (wire/channel.h) */
         OPERATION_SOCKET = 1u << 3,    /* its reply carries a connected socket */
         OPERATION_EVENTS = 1u << 4,    /* its reply is followed by events until it is cancelled */
-        OPERATION_ADMIN = 1u << 5,     /* for the daemon's own user only */
-        OPERATION_INTERNAL = 1u << 6,  /* the door's own: has no route */
+        OPERATION_ADMIN = 1u << 5,     /* only for the user that runs the daemon */
+        OPERATION_INTERNAL = 1u << 6,  /* used by the door itself: has no route */
         OPERATION_IDEMPOTENT = 1u << 7,
 };
 
@@ -74,26 +81,27 @@ struct operation {
         const char *help;              /* one sentence */
 };
 
-/* The operation of this code or name, or NULL. */
+/* Returns the operation with this code or name, or NULL. */
 const struct operation *operation(enum operation_code code);
 const struct operation *operation_find(const char *name);
 
-/* All of them in order, `*at` starting at 0; NULL at the end. */
+/* Returns all operations in order. `*at` starts at 0. NULL at the end. */
 const struct operation *operation_next(size_t *at);
 
 /*
- * Is the record what the operation takes: every entry known to it, of its type, within bounds, the required ones there, and
- * none twice that is not repeated? Errors: ERROR_INVALID_ARGUMENT with the field's name as the place. Pure.
+ * Checks that the record fits the operation: each entry is known, of its type and within bounds.
+ * All required entries must be present, and only repeated ones may occur twice. Errors:
+ * ERROR_INVALID_ARGUMENT with the field's name as the place. Pure.
  */
 int operation_check(const struct operation *o, const struct record *r, int is_door, struct error *e);
 
 /*
- * Says that what was given for a number is none, or not within its bounds: with its name as the place, both bounds, and `given` as the caller
- * wrote it. Always -1.
+ * Writes the error for a value that is not a number, or is out of bounds. It has the parameter's
+ * name as the place, both bounds, and `given` as the caller wrote it. Always returns -1.
  */
 int api_number_wrong(const struct api_param *p, const char *reason, const char *given, struct error *e);
 
-/* An error as a record, and back. Never fails: what does not fit is cut. */
+/* Writes an error as a record, and reads it back. Never fails: text that does not fit is cut. */
 void api_error_write(struct record_writer *w, const struct error *e);
 void api_error_read(const struct record *r, struct error *ret);
 

@@ -1,7 +1,8 @@
 /*
- * api/query.h - what the query of a route may hold beside the parameters of its operation: forms of the answer, and what has no field.
+ * api/query.h - query parameters of a route that are not parameters of its operation, such as the
+ * form of the answer.
  *
- * REST takes these and no others, each once; the OpenAPI document is printed from them.
+ * REST accepts these and no others, each at most once. The OpenAPI document is generated from them.
  */
 #ifndef CARREL_API_QUERY_H
 #define CARREL_API_QUERY_H
@@ -14,12 +15,12 @@ struct api_query {
         const char *method, *route;
         const char *name;
         enum api_query_kind kind;
-        const char *words[4];          /* API_QUERY_WORD: those it may be, ended by NULL */
+        const char *words[4];          /* API_QUERY_WORD: the allowed words, ended by NULL */
         int is_required;
         const char *help;
 };
 
-/* The rows of this route in turn, `*at` starting at 0; NULL at the end. */
+/* Returns the rows of this route one by one. `*at` starts at 0. NULL at the end. */
 const struct api_query *api_query_next(const char *method, const char *route, size_t *at);
 
 #endif

@@ -1,5 +1,8 @@
 /*
- * client/port.h - waiting until a declared port of an exec's sandbox listens, beside the exec's channel. Only this room uses it.
+ * client/port.h - waits until a declared port of an exec's sandbox listens, while the exec's
+ * channel is read.
+ *
+ * Only this room uses it.
  */
 #ifndef CARREL_CLIENT_PORT_H
 #define CARREL_CLIENT_PORT_H
@@ -10,24 +13,29 @@
 #include "client/connection.h"
 
 struct client_ports {
-        struct carrel *c;              /* a connection of its own; NULL: nothing is waited for (any more) */
-        int poll_fd;                   /* readable when this connection or the exec's channel has news; -1: none */
-        unsigned port;                 /* the one that listens; 0: none yet */
+        struct carrel *c;              /* its own connection; NULL: no wait is running */
+        /* readable when this connection or the exec's channel has data; -1: none */
+        int poll_fd;
+        unsigned port;                 /* the port that listens; 0: none yet */
 };
 
-/* Waits for nothing. */
+/* Sets the state in which no wait is running. */
 void client_ports_init(struct client_ports *p);
 
 /*
- * Begins to wait, over the connection `take_c` (also taken where this fails): for `limit_ms` at most (0: until the exec ends). `channel` is the exec's socket. Errors: those of
+ * Starts the wait over the connection `take_c`, which is taken also on failure. `limit_ms` is the
+ * longest wait (0: until the exec ends). `channel` is the exec's socket. Errors: those of
  * connection_ask(), ERROR_INTERNAL.
  */
 int client_ports_begin(struct client_ports *p, struct carrel *take_c, const char *id, uint32_t exec, uint64_t limit_ms, int channel, struct error *e);
 
-/* Is poll_fd to wait until the channel can be written, too? */
+/* Sets whether poll_fd also becomes readable when the channel can be written. */
 void client_ports_want(const struct client_ports *p, int channel, bool writes);
 
-/* 1: the wait is over: p->port listens, or the time is over (0); 0: not yet, or the exec ended, which its channel tells; -1. Does not wait. */
+/*
+ * Returns 1 if the wait is over: p->port listens, or is 0 if the time has run out. Returns 0 if not
+ * yet, or if the exec ended (its channel reports that). Returns -1 on an error. Never blocks.
+ */
 int client_ports_next(struct client_ports *p, struct error *e);
 
 void client_ports_fini(struct client_ports *p);

@@ -1,5 +1,7 @@
 /*
- * door/admit.h - may this request come in at all: where it comes from, who sends it, what kind of body. Pure: it looks at a head.
+ * door/admit.h - checks the head of a request: its origin, its credential and the type of its body.
+ *
+ * Pure: reads only the head.
  */
 #ifndef CARREL_DOOR_ADMIT_H
 #define CARREL_DOOR_ADMIT_H
@@ -10,18 +12,30 @@
 #include "door/keeper.h"
 #include "proto/http_head.h"
 
-/* The values of fields are C strings by now. */
+/* The field values of the head are NUL-terminated here. */
 
-/* G05-G07: Host is this machine, Origin the same origin, no page of another site asks. ERROR_FORBIDDEN. */
+/*
+ * Cases G05-G07: Host must be this machine, Origin the same origin, and no page of another site may
+ * ask. Errors: ERROR_FORBIDDEN.
+ */
 int admit_origin(const struct http_head *h, int is_tcp, struct error *e);
 
-/* A credential in a URL ends up in logs and histories: refused, with ERROR_UNAUTHENTICATED. */
+/*
+ * Refuses a credential in a URL, because URLs end up in logs and histories. Errors:
+ * ERROR_UNAUTHENTICATED.
+ */
 int admit_query(const char *query, struct error *e);
 
-/* The token of a bearer goes to peer->token (borrowed). Over TCP there has to be one. ERROR_UNAUTHENTICATED. */
+/*
+ * Sets peer->token to the bearer token (borrowed). Over TCP a token is required. Errors:
+ * ERROR_UNAUTHENTICATED.
+ */
 int admit_credential(const struct http_head *h, int is_tcp, struct api_peer *peer, struct error *e);
 
-/* G04, G06: JSON is said to be JSON, nothing is packed, nothing beyond `max` bytes is announced. */
+/*
+ * Cases G04, G06: JSON must have the JSON content type, the body must not be compressed, and its
+ * declared length is at most `max` bytes.
+ */
 int admit_body(const struct http_head *h, int takes_any_type, uint64_t max, struct error *e);
 
 #endif

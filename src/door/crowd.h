@@ -1,8 +1,10 @@
 /*
- * door/crowd.h - who holds the places of one listener, so that nobody holds them all. Pure, but for memory.
+ * door/crowd.h - limits the connections and bytes of each owner, so that one owner cannot use up a
+ * listener.
  *
- * A member is embedded in whatever serves a connection. It belongs to nobody ("") until it is known who asks, and then to its owner.
- * Where a place is wanted, members that wait for a head are let go first, the longest waiting first.
+ * Pure, except that it allocates memory. A member is embedded in the struct that serves a
+ * connection. Its owner is "" (unknown) until the caller is known. If a place is needed, members
+ * that wait for a head are closed first, the longest waiting first.
  */
 #ifndef CARREL_DOOR_CROWD_H
 #define CARREL_DOOR_CROWD_H
@@ -14,60 +16,70 @@
 enum {
         CROWD_MAX = 1024,                      /* members */
         CROWD_OWNER_MAX = CROWD_MAX / 4,       /* of one owner */
-        CROWD_NOBODY_MAX = 128,                /* of those who have not said who they are */
-        CROWD_BYTES_MAX = 16 << 20,            /* of one owner's bodies */
-        CROWD_ANSWERS_MAX = 32 << 20,          /* of one owner's answers: what is collected for them, and what waits to be read */
+        CROWD_NOBODY_MAX = 128,                /* whose owner is still unknown */
+        CROWD_BYTES_MAX = 16 << 20,            /* request bodies of one owner */
+        /* answers of one owner: bytes collected for them, and bytes that wait to be read */
+        CROWD_ANSWERS_MAX = 32 << 20,
         CROWD_ANSWERS_ALL_MAX = 8 * CROWD_ANSWERS_MAX,
-        CROWD_RETRY_S = 1,                     /* what Retry-After says */
+        CROWD_RETRY_S = 1,                     /* seconds in Retry-After */
 };
 
 struct crowd_owner;
 
-/* What the bytes are for that a member holds. */
+/* The purpose of the bytes that a member holds. */
 enum crowd_use { CROWD_BODIES, CROWD_ANSWERS, CROWD_USES };
 
 struct crowd {
         struct crowd_owner *owners;
         unsigned count;
-        size_t answers;                        /* bytes of all */
+        size_t answers;                        /* bytes of all members */
 };
 
 struct crowd_member {
-        struct crowd *crowd;                   /* NULL: no member */
+        struct crowd *crowd;                   /* NULL: not a member */
         struct crowd_owner *owner;
-        struct crowd_member *before, *behind;  /* of the same owner, by how long they wait */
+        struct crowd_member *before, *behind;  /* of the same owner, ordered by waiting time */
         size_t bytes[CROWD_USES];
-        int is_waiting;                        /* no head of a request has come: it may be let go */
-        void (*let_go)(struct crowd_member *m);        /* ends the connection, which leaves the crowd before this returns */
+        /* no request head has arrived: the connection may be closed */
+        int is_waiting;
+        /* ends the connection, which leaves the crowd before this returns */
+        void (*let_go)(struct crowd_member *m);
 };
 
 /*
- * Counts a new connection, which waits for its head. `owner` is copied; NULL: it is not known yet. Those who said nothing of themselves give way to
- * newcomers even while they are busy. Errors: ERROR_QUOTA_EXCEEDED (the owner has too many that are busy), ERROR_UNAVAILABLE (all have), ERROR_NO_MEMORY.
+ * Counts a new connection, which waits for its head. `owner` is copied; NULL: not known yet.
+ * Members whose owner is unknown are closed for new connections even while they are busy. Errors:
+ * ERROR_QUOTA_EXCEEDED (the owner has too many busy connections), ERROR_UNAVAILABLE (all places are
+ * busy), ERROR_NO_MEMORY.
  */
 int crowd_join(struct crowd *c, struct crowd_member *m, const char *owner, void (*let_go)(struct crowd_member *m), struct error *e);
 
-/* It is known now whose it is. On failure (the same errors) it stays whose it was. */
+/* Sets the owner once it is known. On failure (the same errors) the owner does not change. */
 int crowd_name(struct crowd_member *m, const char *owner, struct error *e);
 
 /*
- * It holds `len` bytes more. -1: that is too much for its owner (of answers: or for all), and they are not counted; crowd_too_much() says so, and always
- * returns -1. crowd_owe() counts answers that are there already, past the bound too; crowd_is_over(): new ones would be too much.
+ * crowd_hold() counts `len` more bytes. It returns -1, and counts nothing, if the owner would then
+ * hold too much, or for answers, if all owners together would. crowd_too_much() writes that error
+ * and always returns -1. crowd_owe() counts answer bytes that already exist, also past the limit.
+ * crowd_is_over() reports whether new answer bytes would exceed it.
  */
 int crowd_hold(struct crowd_member *m, enum crowd_use use, size_t len);
 int crowd_too_much(enum crowd_use use, struct error *e);
 void crowd_owe(struct crowd_member *m, size_t len);
 int crowd_is_over(const struct crowd_member *m);
 
-/* It holds so many less; it holds none any more for that use. Both accept one that is no member. */
+/*
+ * crowd_release() counts `len` bytes less; crowd_hold_nothing() counts none for that use. Both
+ * accept a struct that is no member.
+ */
 void crowd_release(struct crowd_member *m, enum crowd_use use, size_t len);
 void crowd_hold_nothing(struct crowd_member *m, enum crowd_use use);
 
-/* A head came; and: the next one is waited for. */
+/* crowd_busy(): a head has arrived. crowd_wait(): the connection waits for the next head. */
 void crowd_busy(struct crowd_member *m);
 void crowd_wait(struct crowd_member *m);
 
-/* Accepts one that is no member. */
+/* Accepts a struct that is no member. */
 void crowd_leave(struct crowd_member *m);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * door/door.h - the program's one state: its loop, its link, and how many it serves.
+ * door/door.h - the state of the program: its loop, its link to the keeper, and the body bytes that
+ * it holds.
  */
 #ifndef CARREL_DOOR_DOOR_H
 #define CARREL_DOOR_DOOR_H
@@ -14,23 +15,27 @@ enum { BODIES_MAX = 64 << 20 /* bytes of all bodies that are being collected */ 
 struct door {
         struct loop *loop;
         struct keeper *keeper;
-        size_t body_bytes;             /* collected at the moment */
+        size_t body_bytes;             /* collected now */
 };
 
-/* A listening socket and what is done with those who come. */
+/* A listening socket, and the function that gets its connections. */
 struct listener {
-        struct loop_watch watch;       /* first */
+        struct loop_watch watch;       /* must be first */
         struct loop_timer again;
         struct door *door;
         int fd;
-        struct crowd crowd;            /* of its own: one listener's keeps nobody from another */
+        /* of this listener only: connections of one listener take no places of another */
+        struct crowd crowd;
         void (*accepted)(struct listener *l, int take_fd);
 };
 
-/* Begins to accept; the descriptor becomes non-blocking. Where descriptors run out it rests for a moment instead of spinning. */
+/*
+ * Starts to accept; the descriptor becomes non-blocking. If descriptors run out, the listener
+ * pauses for a moment instead of spinning.
+ */
 int listener_open(struct listener *l, struct door *d, int fd, void (*accepted)(struct listener *l, int take_fd), struct error *e);
 
-/* Says why there is no place for who has come, and closes. */
+/* Sends the error that says why the connection is not accepted, and closes it. */
 void listener_turn_away(int take_fd, const struct error *e);
 
 #endif

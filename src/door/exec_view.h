@@ -1,5 +1,6 @@
 /*
- * door/exec_view.h - an exec as JSON: what the keeper says of it, what its channel told, and its output.
+ * door/exec_view.h - an exec as JSON: the keeper's record, the end that its channel reported, and
+ * its output.
  */
 #ifndef CARREL_DOOR_EXEC_VIEW_H
 #define CARREL_DOOR_EXEC_VIEW_H
@@ -17,9 +18,11 @@
 enum { CAPTURE_DEFAULT = 1 << 20, CAPTURE_MAX = 8 << 20, CAPTURE_FREE = 64 * 1024 };
 
 /*
- * The newest bytes of one stream, at most `cap` when it is written; contiguous: what was dropped on the way begins it anew. What came and was let go
- * again is counted, and what did not come. Its first CAPTURE_FREE bytes of memory are nobody's business; more is asked for of may_grow (NULL: granted), `by` bytes
- * at a time. Refused, it keeps what it has room for, the newest; or, where is_strict, nothing more: is_refused.
+ * The newest bytes of one stream, at most `cap` when it is written. They are contiguous: after a
+ * gap the capture starts again. `let_go` counts bytes that arrived and were dropped, `missed` those
+ * that did not arrive. The first CAPTURE_FREE bytes of memory are not counted. For more, it asks
+ * may_grow (NULL: always granted), `by` bytes at a time. If that is refused, it keeps the newest
+ * bytes that fit. With is_strict it keeps no more bytes and sets is_refused.
  */
 struct capture {
         char *bytes;
@@ -37,23 +40,32 @@ struct exec_view {
         unsigned char *reply;          /* a copy of the keeper's record, or NULL */
         size_t reply_len;
         int is_started, is_ended, has_output;
-        uint64_t port;                 /* that was waited for and listens; 0: none */
+        uint64_t port;                 /* the port that was waited for and listens; 0: none */
         struct channel_started started;
         struct channel_end end;
         struct capture streams[2];
 };
 
-/* Keeps a copy of the keeper's answer. -1: no memory. */
+/* Keeps a copy of the keeper's answer. Returns -1 if out of memory. */
 int exec_view_keep(struct exec_view *v, const struct record *reply);
 void exec_view_fini(struct exec_view *v);
 
-/* One object, with the members of exec_results in the order of the table; output where has_output. */
+/*
+ * Writes one object with the members of exec_results in the order of the table. It has the output
+ * if has_output is set.
+ */
 void exec_view_write(struct json_writer *w, struct exec_view *v, int is_base64);
 
-/* The same as an answer, which takes the captured bytes: long ones are written as the client reads. */
+/*
+ * Sends the same object as an answer, and takes the captured bytes. Long ones are written as the
+ * client reads.
+ */
 void exec_view_answer(struct exchange *x, int status, struct exec_view *v, int is_base64);
 
-/* Why a command did not start, as an error. `name` (argv[0]) and `cwd`: the program and the directory that the call named, or NULL. Always returns -1. */
+/*
+ * Writes why a command did not start, as an error. `name` (argv[0]) and `cwd`: the program and
+ * directory that the call named, or NULL. Always returns -1.
+ */
 int exec_failed_read(struct error *e, const struct wire_exec_failed *failed, const char *name, const char *cwd);
 
 #endif

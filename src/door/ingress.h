@@ -1,5 +1,6 @@
 /*
- * door/ingress.h - the way to ports inside: a reverse proxy that lets nobody through without a port's token (G12).
+ * door/ingress.h - reverse proxy to ports inside sandboxes. Every request needs the token of a port
+ * (case G12).
  */
 #ifndef CARREL_DOOR_INGRESS_H
 #define CARREL_DOOR_INGRESS_H

@@ -1,5 +1,6 @@
 /*
- * door/ingress_proxy.h - one connection of the port proxy; for ingress.c and ingress_answer.c alone.
+ * door/ingress_proxy.h - one connection of the port proxy. Only ingress.c and ingress_answer.c use
+ * it.
  */
 #ifndef CARREL_DOOR_INGRESS_PROXY_H
 #define CARREL_DOOR_INGRESS_PROXY_H
@@ -15,7 +16,7 @@ enum { PROXY_TUNNEL_MS = 3600 * 1000 };
 enum proxy_state { PROXY_HEAD, PROXY_CONNECT, PROXY_EXCHANGE, PROXY_TUNNEL, PROXY_FLUSH, PROXY_LINGER, PROXY_DEAD };
 
 struct proxy {
-        struct keeper_call call;       /* first */
+        struct keeper_call call;       /* must be first */
         struct crowd_member member;
         struct side client, server;
         struct loop_timer deadline;
@@ -33,11 +34,14 @@ struct proxy {
 void proxy_die(struct proxy *p);
 void proxy_deadline(struct proxy *p, uint64_t ms);
 
-/* The answer to what cannot be passed on; then the connection ends. The second is of ERROR_NO_MEMORY, and always returns 0. */
+/*
+ * Answers a request that cannot be forwarded, then ends the connection. proxy_no_memory() does so
+ * with ERROR_NO_MEMORY and always returns 0.
+ */
 void proxy_refuse(struct proxy *p, const struct error *e);
 int proxy_no_memory(struct proxy *p);
 
-/* More of the answer to the client (ingress_answer.c). 1: something moved. */
+/* Sends more of the answer to the client (ingress_answer.c). Returns 1 if bytes were moved. */
 int proxy_pass_answer(struct proxy *p);
 
 #endif

@@ -8,8 +8,10 @@
 #include "door/routes.h"
 
 /*
- * The URL says how it is served, because a URL is what every client can be given: ?sandbox=ID, ?context=KEY, ?cache_key=FIELD, ?runtime=NAME,
- * ?tool_names=plain, ?keep_background=true, ?instructions=resolve, ?manage=true. Headers Carrel-Sandbox and Carrel-Context-Key do as the first two.
+ * The URL selects how requests are served, because every MCP client can be given a URL. Its
+ * parameters: ?sandbox=ID, ?context=KEY, ?cache_key=FIELD, ?runtime=NAME, ?tool_names=plain,
+ * ?keep_background=true, ?instructions=resolve, ?manage=true. The headers Carrel-Sandbox and
+ * Carrel-Context-Key do the same as the first two.
  */
 void mcp_http(struct exchange *x, const struct route *r);
 

@@ -1,5 +1,6 @@
 /*
- * door/mcp_keeper.h - the backend of the tools that is the daemon: calls to the keeper, and the channels it gives.
+ * door/mcp_keeper.h - the daemon as the backend of the MCP tools: calls to the keeper, and their
+ * channels.
  */
 #ifndef CARREL_DOOR_MCP_KEEPER_H
 #define CARREL_DOOR_MCP_KEEPER_H
@@ -9,17 +10,24 @@
 #include "mcp/backend.h"
 
 struct mcp_keeper {
-        struct mcp_backend backend;    /* first */
+        struct mcp_backend backend;    /* must be first */
         struct loop *loop;
-        struct keeper *keeper;         /* NULL while there is none: calls wait for 3 s, then they are refused with ERROR_UNAVAILABLE */
-        bool says_who;                 /* the link is the door's: each call says who asks, and none waits; else the keeper sees it in the socket */
-        struct link *parked;           /* calls that wait for the keeper's return, in their order */
+        /*
+         * NULL while disconnected: calls wait for 3 s, then they are refused with ERROR_UNAVAILABLE
+         */
+        struct keeper *keeper;
+        /*
+         * the link belongs to the door: each call carries the caller's identity and is never
+         * queued; false: the keeper identifies the caller by the socket
+         */
+        bool says_who;
+        struct link *parked;           /* calls that wait for the keeper to reconnect, in order */
 };
 
-/* Borrows loop and link. Nothing to end. */
+/* Borrows the loop and the link. There is nothing to end. */
 void mcp_keeper_init(struct mcp_keeper *b, struct loop *l, struct keeper *k, bool says_who);
 
-/* There is a link again, in b->keeper: what waited is sent. */
+/* The link in b->keeper is open again: sends the waiting calls. */
 void mcp_keeper_is_back(struct mcp_keeper *b);
 
 #endif

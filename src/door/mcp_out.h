@@ -1,5 +1,5 @@
 /*
- * door/mcp_out.h - messages on their way to standard output, a line each.
+ * door/mcp_out.h - the queue of messages to standard output, one message a line.
  */
 #ifndef CARREL_DOOR_MCP_OUT_H
 #define CARREL_DOOR_MCP_OUT_H
@@ -10,22 +10,22 @@
 #include "mcp/bytes.h"
 
 struct mcp_out {
-        struct loop_watch watch;       /* first */
-        struct loop *loop;             /* stopped where nobody reads any more */
+        struct loop_watch watch;       /* must be first */
+        struct loop *loop;             /* stopped when the reader has closed */
         struct mcp_bytes queue;
-        size_t queue_at;               /* what went out of it */
-        bool can_wait;                 /* a file is written at once */
+        size_t queue_at;               /* bytes of it that were written */
+        bool can_wait;                 /* false for a file, which is written at once */
 };
 
 void mcp_out_init(struct mcp_out *o, struct loop *l);
 
-/* Queues a line, and its end. -1: no memory. */
+/* Queues a line and its line end. Returns -1 if out of memory. */
 int mcp_out_line(struct mcp_out *o, const char *json, size_t len);
 
-/* Does so much wait that news had better be left out? */
+/* Is the queue so full that notifications should be skipped? */
 bool mcp_out_is_full(const struct mcp_out *o);
 
-/* Writes what waits, and waits for it: at the end. */
+/* Writes the queued bytes and blocks until they are written. For the end of the program. */
 void mcp_out_flush(struct mcp_out *o);
 
 #endif

@@ -5,8 +5,9 @@
 #define CARREL_DOOR_MCP_STDIO_H
 
 /*
- * argv[0] is "mcp". Descriptors are named by options: --keeper-fd N, a socket to the keeper; --manifest-fd N, a packed manifest. Gives the exit status: 0 at
- * the end of input, 125 or 126 with a line on stderr where it could not begin.
+ * argv[0] is "mcp". Options name the descriptors: --keeper-fd N, a socket to the keeper;
+ * --manifest-fd N, a packed manifest. Returns the exit status: 0 at the end of input; 125 or 126
+ * with a line on stderr if it could not start.
  */
 int mcp_stdio_main(int argc, char **argv);
 

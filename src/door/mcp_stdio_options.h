@@ -1,5 +1,6 @@
 /*
- * door/mcp_stdio_options.h - what `carrel mcp` says to the program that serves its agent.
+ * door/mcp_stdio_options.h - the options that `carrel mcp` passes to the program that serves its
+ * agent.
  */
 #ifndef CARREL_DOOR_MCP_STDIO_OPTIONS_H
 #define CARREL_DOOR_MCP_STDIO_OPTIONS_H
@@ -10,17 +11,21 @@
 
 enum { STDIO_READS_MAX = 64 };
 
-/* Texts are borrowed from the command line; NULL: not said. */
+/* Texts are borrowed from the command line. NULL: not given. */
 struct stdio_options {
         const char *keeper, *keeper_path, *manifest, *manifest_name, *sandbox, *workspace, *runtime, *cache_key, *context, *names, *instructions;
-        const char *reads[STDIO_READS_MAX];  size_t read_count;    /* files that were read for the manifest */
+        /* files that were read for the manifest */
+        const char *reads[STDIO_READS_MAX];  size_t read_count;
         bool is_dynamic, keeps_background, is_private, manages;
 };
 
-/* -1: these words are none of `carrel mcp`'s. */
+/* Returns -1 if `carrel mcp` does not pass such options. */
 int stdio_options_read(int argc, char **argv, struct stdio_options *ret);
 
-/* How each message of the agent is served: all but the manifest, which has to be read. */
+/*
+ * Sets how each message of the agent is served, except for the manifest, which the caller must
+ * read.
+ */
 void stdio_options_ask(const struct stdio_options *o, struct mcp_ask *ret);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * door/request.h - the request that a connection is reading. For connection.c, which owns the struct and says when.
+ * door/request.h - reads the request of a connection. For connection.c, which owns the struct and
+ * calls these functions.
  */
 #ifndef CARREL_DOOR_REQUEST_H
 #define CARREL_DOOR_REQUEST_H
@@ -8,14 +9,16 @@
 
 enum { REQUEST_OWNER_LEN = 24 };
 
-/* The owner who is a user of this machine, as the keeper calls him. */
+/* Writes the keeper's name for an owner that is a user of this machine. */
 void request_owner_of_uid(uid_t uid, char ret[REQUEST_OWNER_LEN]);
 
-/* Each looks at what has come in, in the states HEAD and BODY. 1: there may be more to do at once. */
+/*
+ * Read the received bytes in the states HEAD and BODY. Return 1 if there may be more to do at once.
+ */
 int request_head(struct connection *c);
 int request_body(struct connection *c);
 
-/* Makes the connection ready for its next request. */
+/* Prepares the connection for its next request. */
 void request_forget(struct connection *c);
 void request_drop_body(struct connection *c);
 

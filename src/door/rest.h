@@ -1,5 +1,6 @@
 /*
- * door/rest.h - the handlers behind the routes under /v1. Each answers its exchange, now or later (door/exchange.h).
+ * door/rest.h - the handlers of the routes under /v1. Each answers its exchange, now or later
+ * (door/exchange.h).
  */
 #ifndef CARREL_DOOR_REST_H
 #define CARREL_DOOR_REST_H
@@ -7,7 +8,7 @@
 #include "door/exchange.h"
 #include "door/routes.h"
 
-/* rest.c: what only asks and answers. */
+/* rest.c: handlers that make one call and answer. */
 void rest_call(struct exchange *x, const struct route *r);
 void rest_health(struct exchange *x, const struct route *r);
 void rest_openapi(struct exchange *x, const struct route *r);

@@ -1,5 +1,7 @@
 /*
- * mcp/backend.h - what the tools do with sandboxes, through a table of functions: the keeper (mcp_keeper.c), or a script in a test.
+ * mcp/backend.h - the operations on sandboxes that the tools use, as a table of functions.
+ *
+ * The functions call the keeper (mcp_keeper.c), or a script in a test.
  */
 #ifndef CARREL_MCP_BACKEND_H
 #define CARREL_MCP_BACKEND_H
@@ -18,33 +20,45 @@
 struct mcp_call;
 
 /*
- * What comes of a call. A call that is refused gets `refused`; any other `reply`, once or more often; where its operation has a channel, then
- * `started` or not, `output`, and one of `failed`, `ended` and `lost`. After refused, failed, ended and lost, and after the last reply of an
- * operation without channel, the call is over. None comes from within begin() or end().
+ * The callbacks of a call. A call that is refused gets `refused`; any other gets `reply`, once or
+ * more. If its operation has a channel, these follow: `started` (if the command started), `output`,
+ * and one of `failed`, `ended` and `lost`. The call is over after refused, failed, ended and lost,
+ * and after the last reply of an operation without a channel. begin() and end() call no callback.
  */
 struct mcp_call_ops {
         void (*reply)(struct mcp_call *c, const struct record *fields, bool is_last);
         void (*refused)(struct mcp_call *c, const struct error *e);
         void (*started)(struct mcp_call *c, const struct channel_started *s);
         void (*failed)(struct mcp_call *c, const struct wire_exec_failed *f);
-        void (*output)(struct mcp_call *c, int stream, const char *bytes, size_t len);       /* stream 1 or 2 */
+        /* stream is 1 or 2 */
+        void (*output)(struct mcp_call *c, int stream, const char *bytes, size_t len);
         void (*ended)(struct mcp_call *c, const struct channel_end *end);
         void (*lost)(struct mcp_call *c);
-        void (*quiet)(struct mcp_call *c);     /* all that had come through the channel was told; NULL: not of interest */
+        /* all that the channel received was passed on; NULL: not used */
+        void (*quiet)(struct mcp_call *c);
 };
 
 struct mcp_call {
-        const struct mcp_call_ops *ops;        /* all set but quiet */
-        struct mcp_backend *backend;           /* NULL while there is no call */
-        void *link;                            /* the backend's own */
+        const struct mcp_call_ops *ops;        /* all set except quiet */
+        struct mcp_backend *backend;           /* NULL if no call is running */
+        void *link;                            /* private to the backend */
 };
 
 struct mcp_backend {
-        /* Begins a call with the record written so far; `c` has its ops. 0, or -1 and no callback comes. */
+        /*
+         * Starts a call with the record written so far; `c` has its ops. Returns 0, or -1 and no
+         * callback is called.
+         */
         int (*begin)(struct mcp_backend *b, struct mcp_call *c, const struct api_peer *who, enum operation_code op, struct record_writer *w, struct error *e);
-        /* One frame to the exec (CHANNEL_STDIN, CHANNEL_STDIN_END), once it was replied to. 0, or -1 without memory or channel. */
+        /*
+         * Sends one frame (CHANNEL_STDIN, CHANNEL_STDIN_END) to the exec after its reply. Returns
+         * 0, or -1 without memory or channel.
+         */
         int (*send)(struct mcp_call *c, uint32_t kind, const void *bytes, size_t len);
-        /* No further callback. A foreground exec dies with its channel, unless it is left. Accepts a call that is over or never began. */
+        /*
+         * Ends the call: no further callback. Closing the channel kills a foreground exec, unless
+         * `is_left`. Accepts a call that is over or was never started.
+         */
         void (*end)(struct mcp_call *c, bool is_left);
 };
 

@@ -1,5 +1,5 @@
 /*
- * mcp/bytes.h - a text that grows while an answer is put together.
+ * mcp/bytes.h - a text that grows while an answer is written.
  */
 #ifndef CARREL_MCP_BYTES_H
 #define CARREL_MCP_BYTES_H
@@ -7,9 +7,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Memory is the text's own, taken with malloc. One that could not grow is broken for good: look once, at the end. */
+/*
+ * The text owns its memory (malloc). After one failed allocation it stays broken, so the caller
+ * checks once, at the end.
+ */
 struct mcp_bytes {
-        char *text;            /* NUL-terminated once anything was put */
+        char *text;            /* NUL-terminated after the first put */
         size_t len, room;
         bool is_broken;
 };
@@ -19,7 +22,7 @@ void mcp_bytes_put(struct mcp_bytes *b, const char *bytes, size_t len);
 void mcp_bytes_text(struct mcp_bytes *b, const char *text);
 void mcp_bytes_format(struct mcp_bytes *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));   /* at most 511 bytes */
 
-/* Puts `len` bytes as UTF-8: what is none becomes U+FFFD, one for each broken character. */
+/* Appends `len` bytes as UTF-8. Each invalid character becomes U+FFFD. */
 void mcp_bytes_utf8(struct mcp_bytes *b, const char *bytes, size_t len);
 
 #endif

@@ -1,9 +1,11 @@
 /*
- * mcp/fixture.h - what the MCP conformance suite wants to find at a server; nothing, in the shipped program.
+ * mcp/fixture.h - the tools, resources and prompts that the MCP conformance suite expects. Test
+ * builds only.
  *
- * In a build with -Dtest_layers=true, `test_fixture` in the URL of /mcp offers tools, resources and prompts of the suite's names for that one request:
- * a table of fixed answers. They leave through the same code as every answer of ours (era, envelope, headers, caching hints, progress, errors).
- * The shipped program refuses that word as any other that it does not know.
+ * In a build with -Dtest_layers=true, `test_fixture` in the URL of /mcp offers them for that one
+ * request, from a table of fixed answers. Those answers use the same code as all others (era,
+ * envelope, headers, caching hints, progress, errors). The shipped program refuses this parameter
+ * like any other unknown one.
  */
 #ifndef CARREL_MCP_FIXTURE_H
 #define CARREL_MCP_FIXTURE_H
@@ -14,16 +16,19 @@
 #include "mcp/tools.h"
 
 #ifdef CARREL_TEST_LAYERS
-/* Does this member of the URL's query, `len` bytes, ask for the fixture? */
+/* Does this member of the URL's query, `len` bytes, request the fixture? */
 bool fixture_is_asked(const char *pair, size_t len);
 
-/* Its tools, static, with *ret_count: none where `flags` (enum mcp_flag) have no MCP_FIXTURE. */
+/*
+ * Returns the static tools of the fixture, and *ret_count. None if `flags` (enum mcp_flag) lacks
+ * MCP_FIXTURE.
+ */
 const struct tool *fixture_tools(unsigned flags, size_t *ret_count);
 
-/* Adds its capabilities to the open map. */
+/* Adds the fixture's capabilities to the open map. */
 void fixture_capabilities(struct json_writer *w, unsigned flags);
 
-/* Answers the request, where its method is one of the fixture's. False: it is not. */
+/* Answers the request if its method belongs to the fixture. Returns false if it does not. */
 bool fixture_serve(struct mcp_request *r);
 #else
 static inline bool fixture_is_asked(const char *pair, size_t len) { (void)pair; (void)len; return false; }

@@ -1,8 +1,10 @@
 /*
- * mcp/message_id.h - the id of a message that cannot be read: too long, too deep, or with a character that Carrel does not take.
+ * mcp/message_id.h - finds the id of a message that cannot be read: too long, too deep, or with a
+ * refused character.
  *
- * A client waits for an answer under the id it gave; an error without it is an answer to nothing. The scan follows strings and brackets
- * alone, keeps 256 bytes, and can be fed in pieces, so that a line of any length has its id, first or last.
+ * A client waits for an answer with the id that it sent; it cannot match an error without that id.
+ * The scan follows only strings and brackets, keeps 256 bytes, and takes the message in pieces. So
+ * it finds the id in a line of any length, at any position.
  */
 #ifndef CARREL_MCP_MESSAGE_ID_H
 #define CARREL_MCP_MESSAGE_ID_H
@@ -15,9 +17,10 @@
 
 enum { MCP_ID_MAX = 256 };
 
-struct mcp_id_scan {                   /* all zero: the beginning */
-        unsigned depth, seen;          /* brackets open; members of the message that are called id */
-        bool is_over, is_broken;       /* its object is closed; this is no object */
+struct mcp_id_scan {                   /* all zero: the initial state */
+        unsigned depth, seen;          /* open brackets; members of the message with the name id */
+        /* the message's object has ended; the message is not an object */
+        bool is_over, is_broken;
         bool is_in_string, is_escaped, is_value, is_id;
         char token[MCP_ID_MAX];        /* the string that is being read */
         size_t token_len;
@@ -27,7 +30,10 @@ struct mcp_id_scan {                   /* all zero: the beginning */
 
 void mcp_id_scan_put(struct mcp_id_scan *s, const char *bytes, size_t len);
 
-/* The id, in `arena`; NULL when the message is no whole object, has none, has two, or has one that is no string or integer. */
+/*
+ * Returns the id, in `arena`. NULL if the message is not a complete object, or has no id, two ids,
+ * or an id that is neither a string nor an integer.
+ */
 const struct node *mcp_id_scan_end(const struct mcp_id_scan *s, struct arena *arena);
 
 #endif

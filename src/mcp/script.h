@@ -1,5 +1,6 @@
 /*
- * mcp/script.h - for tests: a server of mcp.h with a backend that notes calls, and a client that notes answers.
+ * mcp/script.h - for tests: a server of mcp.h with a backend that records calls, and a client that
+ * records answers.
  */
 #ifndef CARREL_MCP_SCRIPT_H
 #define CARREL_MCP_SCRIPT_H
@@ -12,7 +13,7 @@
 #include "event/outcome.h"
 #include "mcp/mcp.h"
 
-/* -- a backend that notes the calls, and lets the test say what comes of them ------------------------------------------------- */
+/* -- a backend that records the calls; the test chooses their results ----------------------- */
 
 enum { CALLS_MAX = MCP_PIPE_REQUESTS_MAX + 16 };
 
@@ -27,7 +28,8 @@ struct noted {
 struct script {
         struct mcp_backend backend;
         struct noted *calls[CALLS_MAX];
-        bool is_door;                  /* over HTTP: it says more than a caller may */
+        /* over HTTP: the door may set more fields than a client may */
+        bool is_door;
         size_t count;
         char sent[4096];
         size_t sent_len;
@@ -85,7 +87,7 @@ end(struct mcp_call *c, bool is_left)
         *c = (struct mcp_call){ .ops = c->ops };
 }
 
-/* -- a client that notes the answer ---------------------------------------------------------------------------------------------- */
+/* -- a client that records the answer ---------------------------------------------------- */
 
 struct client {
         struct mcp_sink sink;
@@ -166,13 +168,14 @@ reply(struct noted *n, const struct record_writer *fields)
         n->call->ops->reply(n->call, &r, true);
 }
 
-/* What was let go is freed in the next turn. */
+/* Released objects are freed in the next turn. */
 static __attribute__((unused)) void
 raze(struct world *w)
 {
         struct loop_timer now = { .due_ms = LOOP_NEVER };
 
-        for (size_t i = 0; i < w->script.count; i++)   /* each call is answered in the end, also where nobody waits for it */
+        /* each such call gets an answer in the end, even if nothing waits for it */
+        for (size_t i = 0; i < w->script.count; i++)
                 if (w->script.calls[i]->op == OP_CLIENT_HEARD && !w->script.calls[i]->is_answered)
                         reply(w->script.calls[i], NULL);
         mcp_server_free(w->server);

@@ -1,8 +1,10 @@
 /*
- * mcp/server.h - one request of the Model Context Protocol while it is served: what the files of this room share.
+ * mcp/server.h - one request of the Model Context Protocol while it is served: shared by the files
+ * of this room.
  *
- * A request is in the list of its server from its message to its answer. It makes calls one after another, each in its `call`; whoever is called
- * back goes on with the next, or answers. With its answer it ends: nothing may touch it after request_answer_*() or request_fail().
+ * A request is in its server's list from its message to its answer. It makes calls one after
+ * another, each in its `call`; each callback makes the next call or answers. The answer ends the
+ * request: it must not be touched after request_answer_*() or request_fail().
  */
 #ifndef CARREL_MCP_SERVER_H
 #define CARREL_MCP_SERVER_H
@@ -13,33 +15,34 @@
 #include "mcp/tools_text.h"
 #include "wire/call.h"
 
-/* A background process that dies with its client, over stdio. */
+/* A background process that is killed when its client ends, over stdio. */
 struct mcp_held {
         struct mcp_call call;
         struct mcp_client *client;
         struct mcp_held *next;
-        struct mcp_request *request;   /* until it was answered that it runs */
+        struct mcp_request *request;   /* the request that started it, until that was answered */
 };
 
 enum { MCP_MARK_LEN = 32 };            /* hexadecimal digits */
 
-/* An agent, as far as it can be known: a peer, and the name of its connection or session. */
+/* An agent, as far as it can be identified: a peer, and the name of its connection or session. */
 struct mcp_client {
         struct mcp_server *server;
         struct mcp_client *next;
         struct mcp_held *held;
-        struct loop_timer heard;       /* over HTTP, since the daemon was told that it is there */
+        /* HTTP only: when to inform the daemon again that this client is connected */
+        struct loop_timer heard;
         unsigned requests, held_count;
         bool is_http, has_token;
         uid_t uid;
-        char *token, *name;            /* "" where there is none */
-        char mark[MCP_MARK_LEN + 1];   /* a hash of who it is: what the daemon knows it by */
+        char *token, *name;            /* "" if there is none */
+        char mark[MCP_MARK_LEN + 1];   /* a hash of its identity, by which the daemon knows it */
 };
 
-/* A context and the sandbox it was given. */
+/* A context and its sandbox. */
 struct mcp_cached {
         struct mcp_cached *next;
-        unsigned char key[32], owner[32];          /* of peer and context; of the peer alone */
+        unsigned char key[32], owner[32];          /* hash of peer and context; of the peer only */
         char id[65];
 };
 
@@ -54,15 +57,18 @@ struct mcp_server {
 };
 
 struct mcp_progress {
-        const struct node *token;      /* NULL: not asked for */
+        const struct node *token;      /* NULL: not requested */
         uint64_t bytes;
-        char tail[2][4];               /* the beginning of a character whose end has not come */
+        char tail[2][4];               /* the first bytes of a character that is not complete yet */
         size_t tail_len[2];
 };
 
 enum { REQUEST_ARENA = 16u << 20 };
 
-/* How a command ended, and the keeper's answer with what was refused to it; NULL: nothing, or it is not known. */
+/*
+ * Called with how a command ended, and the keeper's answer that lists what was refused to it. NULL:
+ * nothing, or unknown.
+ */
 struct mcp_request;
 typedef void tools_ended_fn(struct mcp_request *r, const struct channel_end *end, const struct record *fields);
 
@@ -75,9 +81,9 @@ struct mcp_request {
         struct mcp_message message;
         struct api_peer peer;
         unsigned flags;                            /* enum mcp_flag */
-        const char *sandbox;                       /* the one that is meant; NULL: not known yet */
+        const char *sandbox;                       /* the sandbox to use; NULL: not known yet */
         const char *context_key, *cache_key, *runtime, *workspace;
-        const char *const *reads;  size_t read_count;  /* borrowed: of the front */
+        const char *const *reads;  size_t read_count;  /* borrowed from the front */
         const struct node *manifest;
         const struct node *context;                /* _meta["carrel/context"], or NULL */
         const char *idempotency_key;               /* or NULL */
@@ -88,128 +94,158 @@ struct mcp_request {
         struct mcp_progress progress;
         unsigned char key[32];                     /* while a context is resolved */
         bool is_second_look;
-        bool is_from_cache;                        /* which sandbox, was known from an earlier request: it may be over */
-        void (*begins)(struct mcp_request *r);     /* what began once `sandbox` was known first */
-        void (*resolved)(struct mcp_request *r);   /* goes on once `sandbox` is known */
-        void (*told)(struct mcp_request *r, const char *text);     /* goes on once the instructions are known */
-        /* what tools that hear a command keep */
+        /* `sandbox` is known from an earlier request: it may be over */
+        bool is_from_cache;
+        /* the first function that was called after `sandbox` was known; a restart calls it again */
+        void (*begins)(struct mcp_request *r);
+        void (*resolved)(struct mcp_request *r);   /* called when `sandbox` is known */
+        /* called when the instructions are known */
+        void (*told)(struct mcp_request *r, const char *text);
+        /* state of tools that read a command's output */
         struct tools_stream out, err;
         struct {
-                uint64_t exec, pid, out_bytes, err_bytes, gone_bytes /* that could not be had any more when it was asked for */;
+                uint64_t exec, pid, out_bytes, err_bytes, gone_bytes /* output that was no longer available when it was requested */;
                 int64_t tail, timeout_ms;
                 int exit_code;
                 bool is_background, has_pid, is_running, has_started, has_ended, was_killed, wants_wait;
                 char pid_text[24];
                 struct channel_end end;
                 struct time_limit limit;
-                tools_ended_fn *refused;           /* goes on once it is known what was */
+                tools_ended_fn *refused;           /* called when the refusals are known */
         } exec;
         struct mcp_bytes wire;                     /* bytes of a file operation */
 };
 
 /* -- agents (mcp_client.c) --------------------------------------------------------------------------------------------- */
 
-/* The agent of this peer and name, or NULL; the second makes one where there is none: NULL is no memory. */
+/*
+ * Finds the agent with this peer and name, or returns NULL. mcp_client_get() creates it if it does
+ * not exist; NULL then means out of memory.
+ */
 struct mcp_client *mcp_client_find(struct mcp_server *s, const struct api_peer *peer, const char *name);
 struct mcp_client *mcp_client_get(struct mcp_server *s, const struct mcp_ask *ask);
 
-/* One more or one less of its requests is in flight. With the last it may be gone. */
+/*
+ * Adds `change` (1 or -1) to the agent's requests in flight. This may free the agent when the last
+ * one ends.
+ */
 void mcp_client_count(struct mcp_client *c, int change);
 
-/* What is held for it dies. */
+/* Also kills the processes that are held for it. */
 void mcp_client_free(struct mcp_client *c);
 
 /* -- methods (mcp_methods.c) ------------------------------------------------------------------------------------------- */
 
-/* Begins, or answers, or refuses it. */
+/* Starts, answers or refuses the request. */
 void request_serve(struct mcp_request *r);
 
-/* How long the result that is open may be kept, and by whom: the modern era asks for that in lists. */
+/*
+ * Writes into the open result how long it may be cached, and by which caches: the modern era
+ * requires that for lists.
+ */
 void request_cache_hint(struct json_writer *w);
 
 /* -- answers: each ends the request ------------------------------------------------------------------------------------ */
 
-/* A JSON-RPC error. */
+/* Answers with a JSON-RPC error. */
 void request_refuse(struct mcp_request *r, const struct mcp_refusal *why);
 
-/* The text of a result that was opened with request_result(). Takes the writer. */
+/* Sends the text of a result that was opened with request_result(). Takes the writer. */
 void request_answer(struct mcp_request *r, struct json_writer *take_w);
 
 /* Opens the result of this request in an empty writer. */
 void request_result(struct mcp_request *r, struct json_writer *w);
 
-/* A tool's result: one text. */
+/* Answers with a tool's result: one text. */
 void request_text(struct mcp_request *r, const char *text, size_t len, bool is_error);
 
-/* A tool's result: an object, as structuredContent and as text. Takes the writer, which holds it whole. */
+/*
+ * Answers with a tool's result: an object, as structuredContent and as text. Takes the writer,
+ * which holds all of it.
+ */
 void request_structured(struct mcp_request *r, struct json_writer *take_w, bool is_error);
 
-/* A tool that could not: isError, the sentence, and the error's members in _meta. Outside of tools/call a JSON-RPC error. */
+/*
+ * Answers for a tool that failed: isError, the message, and the error's members in _meta. Outside
+ * tools/call it is a JSON-RPC error.
+ */
 void request_fail(struct mcp_request *r, const struct error *e);
 
 /* -- calls --------------------------------------------------------------------------------------------------------------- */
 
 enum { REQUEST_RECORD = CALL_RECORD_MAX };
 
-/* An empty record in the request's arena, or -1 after request_fail(). */
+/* Gives an empty record in the request's arena, or returns -1 after request_fail(). */
 int request_record(struct mcp_request *r, struct record_writer *ret_w, size_t room);
 
-/* The same, with the arguments of the tool in it. */
+/* As request_record(), with the tool's arguments in the record. */
 int request_arguments(struct mcp_request *r, struct record_writer *ret_w, size_t room);
 
-/* Begins the request's call. -1 after request_fail(). */
+/* Starts the request's call. Returns -1 after request_fail(). */
 int request_call(struct mcp_request *r, enum operation_code op, struct record_writer *w, const struct mcp_call_ops *ops);
 
-/* For the ops of calls in which these do not happen, or mean the end. */
+/* Callbacks for calls in which these events do not occur, or end the request. */
 void request_on_refused(struct mcp_call *c, const struct error *e);
 void request_on_failed(struct mcp_call *c, const struct wire_exec_failed *f);
 void request_on_lost(struct mcp_call *c);
 void request_ignore_reply(struct mcp_call *c, const struct record *fields, bool is_last);
-/* Keeps what the answer says of the limit on the command's time. */
+/* Keeps the limit on the command's time that the answer reports. */
 void request_take_limit(struct mcp_call *c, const struct record *fields, bool is_last);
 void request_ignore_started(struct mcp_call *c, const struct channel_started *s);
 void request_ignore_output(struct mcp_call *c, int stream, const char *bytes, size_t len);
 void request_ignore_ended(struct mcp_call *c, const struct channel_end *end);
 
-/* Keeps what a command says, and tells of it as progress. */
+/* Keeps the output of a command, and reports it as progress. */
 void request_on_output(struct mcp_call *c, int stream, const char *bytes, size_t len);
 
-/* Of the answer to an attach: what is there, and where its output begins. */
+/* Reads the answer to an attach: which bytes exist, and where its output starts. */
 void request_take_counts(struct mcp_request *r, const struct record *fields);
 
-/* Was everything heard that was there when it was asked for? */
+/* Has all output arrived that existed at the time of the attach? */
 bool request_has_caught_up(const struct mcp_request *r);
 
-/* The request a call belongs to. */
+/* Returns the request that a call belongs to. */
 struct mcp_request *request_of(struct mcp_call *c);
 
-/* What stopped a command from starting, as an error. `arguments` are those of its tool, or NULL: not known any more. */
+/*
+ * Writes why a command did not start, as an error. `arguments` are those of its tool, or NULL if no
+ * longer known.
+ */
 void request_exec_error(struct error *e, const struct wire_exec_failed *f, const struct node *arguments);
 
-/* Tells the client of new output, where it asked and can take it. */
+/* Reports new output to the client if it requested progress and its queue is not full. */
 void request_progress(struct mcp_request *r, int stream, const char *bytes, size_t len);
 
-/* -- the sandbox that is meant (mcp_resolve.c) ----------------------------------------------------------------------------- */
+/* -- which sandbox to use (mcp_resolve.c) --------------------------------------------------- */
 
-/* Is there one, by id or by context? */
+/* Is a sandbox configured, by id or by context? */
 bool request_is_configured(const struct mcp_request *r);
 
-/* Calls `then` once r->sandbox is known, now or later; else request_fail(). */
+/* Calls `then` when r->sandbox is known, now or later. On failure it calls request_fail(). */
 void request_resolve(struct mcp_request *r, void (*then)(struct mcp_request *r));
 
-/* initialize and server/discover: goes on with `then` and the words for the agent's system message, which live in the request. */
+/*
+ * For initialize and server/discover: calls `then` with the text for the agent's system message,
+ * which is owned by the request.
+ */
 void request_instructions(struct mcp_request *r, void (*then)(struct mcp_request *r, const char *text));
 
-/* Was the call refused because the sandbox that was remembered is over? Then another is found or made, and the request begins anew: nothing was done. */
+/*
+ * Was the call refused because the remembered sandbox is over? Then another one is found or created
+ * and the request restarts, which is safe because nothing was done.
+ */
 bool request_begins_anew(struct mcp_request *r, const struct error *e);
 
-/* Forgets which sandbox a context was given; key NULL: all of this peer. Answers how many. */
+/*
+ * Forgets the sandbox of a context; key NULL: those of all contexts of this peer. Returns how many
+ * were forgotten.
+ */
 unsigned request_clear_cache(struct mcp_request *r, const char *key);
 
 void mcp_cache_free(struct mcp_server *s);
 
-/* -- background processes that die with their client ------------------------------------------------------------------------- */
+/* -- background processes that are killed when their client ends ---------------------------- */
 
-void mcp_held_free(struct mcp_held *h);        /* its process dies where it still runs */
+void mcp_held_free(struct mcp_held *h);        /* kills its process if it still runs */
 
 #endif

@@ -1,8 +1,10 @@
 /*
- * mcp/tokens.h - how many tokens a model will about see in a text, and a piece of the text measured in them.
+ * mcp/tokens.h - estimates how many tokens a text has for a model, and cuts a piece of a text by
+ * tokens.
  *
- * The estimate of tokenx 1.3 (MIT; a list of rules, written here anew), because Mastra's tools cut their output by it and
- * ours give the same text. Its lengths are those of UTF-16. Pure. Texts are valid UTF-8 (mcp_bytes_utf8).
+ * The estimate is that of tokenx 1.3 (MIT; a list of rules, reimplemented here). Mastra's tools cut
+ * their output by it, and Carrel's tools must give the same text. Lengths are in UTF-16 units.
+ * Pure. Texts must be valid UTF-8 (mcp_bytes_utf8).
  */
 #ifndef CARREL_MCP_TOKENS_H
 #define CARREL_MCP_TOKENS_H
@@ -14,10 +16,13 @@
 
 #define TOKENS_END INT64_MAX
 
-/* The estimate for `len` bytes. */
+/* Returns the estimate for `len` bytes. */
 int64_t tokens_count(const char *text, size_t len);
 
-/* Puts the part from token `start` to before token `end` to `out`; 0 <= start. A character cut in half becomes U+FFFD. */
+/*
+ * Appends to `out` the part from token `start` to before token `end`; 0 <= start. A character that
+ * is cut becomes U+FFFD.
+ */
 void tokens_slice(struct mcp_bytes *out, const char *text, size_t len, int64_t start, int64_t end);
 
 #endif

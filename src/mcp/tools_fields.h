@@ -1,5 +1,6 @@
 /*
- * mcp/tools_fields.h - between a tool's JSON and an operation's record, by the operation table.
+ * mcp/tools_fields.h - converts between a tool's JSON and an operation's record, by the operation
+ * table.
  */
 #ifndef CARREL_MCP_TOOLS_FIELDS_H
 #define CARREL_MCP_TOOLS_FIELDS_H
@@ -13,23 +14,24 @@
 
 enum tools_id { TOOLS_ID_NONE, TOOLS_ID_OPTIONAL, TOOLS_ID_REQUIRED };
 
-/* Does the tool not show this field of its operation? */
+/* Does the tool hide this field of its operation? */
 bool tools_leaves_out(const struct tool *t, uint16_t tag);
 
-/* JSON Schemas of what the tool takes, with sandbox_id or without, and of what it gives. */
+/* Write the JSON Schemas of the tool's input (with or without sandbox_id) and of its output. */
 void tools_input_schema(struct json_writer *w, const struct tool *t, enum tools_id id);
 void tools_output_schema(struct json_writer *w, const struct tool *t);
 
 /*
- * Writes the tool's arguments (a map, or NULL) into the record: `sandbox` as the id where the arguments name none. `arena` holds what has to be
- * put together. Errors: ERROR_INVALID_ARGUMENT with the argument as the place; ERROR_NO_MEMORY.
+ * Writes the tool's arguments (a map, or NULL) into the record. `sandbox` is the id if the
+ * arguments name none. `arena` holds converted values. Errors: ERROR_INVALID_ARGUMENT with the
+ * argument as the place; ERROR_NO_MEMORY.
  */
 int tools_record(const struct tool *t, const struct node *arguments, const char *sandbox, struct arena *arena, struct record_writer *w, struct error *e);
 
-/* Bytes as text where they are UTF-8, else base64 with "encoding" beside. */
+/* Writes bytes as text if they are UTF-8; else as base64, with an "encoding" member. */
 void tools_bytes(struct json_writer *w, const char *key, const char *bytes, size_t len);
 
-/* The bytes that a text or, with encoding "base64", a base64 text stands for. */
+/* Gives the bytes of a text, or, with encoding "base64", the decoded bytes. They are in `arena`. */
 int tools_content(const struct node *map, const char *key, struct arena *arena, const char **ret, size_t *ret_len, struct error *e);
 
 #endif

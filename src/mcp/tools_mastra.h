@@ -1,5 +1,5 @@
 /*
- * mcp/tools_mastra.h - what Mastra's three tools share: their arguments, and their answers.
+ * mcp/tools_mastra.h - reads the arguments of Mastra's three tools, and writes their answers.
  */
 #ifndef CARREL_MCP_TOOLS_MASTRA_H
 #define CARREL_MCP_TOOLS_MASTRA_H
@@ -12,7 +12,10 @@ enum mastra_flag { MASTRA_MAY_BE_NULL = 1u << 0 };
 
 int mastra_wrong(struct error *e, const char *name, const char *expected);
 
-/* `tail` in lines, TOOLS_TAIL where it is not said. `timeout` in seconds becomes milliseconds; 0: none. *ret is NULL where a text is not there. */
+/*
+ * `tail` is in lines (default: TOOLS_TAIL). `timeout` is converted from seconds to milliseconds; 0:
+ * none. *ret is NULL if a text is missing.
+ */
 int mastra_read_tail(const struct mcp_request *r, unsigned flags, int64_t *ret, struct error *e);
 int mastra_read_timeout(const struct mcp_request *r, int64_t *ret, struct error *e);
 int mastra_read_flag(const struct mcp_request *r, const char *name, bool *ret, struct error *e);
@@ -20,13 +23,13 @@ int mastra_read_text(const struct mcp_request *r, const char *name, unsigned fla
 
 /* -- answers ------------------------------------------------------------------------------------------------------------------ */
 
-/* What was kept so far. */
+/* The output that was kept so far. */
 struct tools_output mastra_output(const struct mcp_request *r);
 
 /* The exit status of a command that has ended. */
 int mastra_exit_code(const struct channel_end *end);
 
-/* Ends the request with this text. Takes it. */
+/* Ends the request with this text. Takes the text. */
 void mastra_answer(struct mcp_request *r, struct mcp_bytes *take_text, bool is_error);
 
 #endif
