@@ -1,5 +1,5 @@
 /*
- * api/check.c - is a record what an operation takes; and errors as records.
+ * api/check.c - checks a record against its operation; converts errors to records.
  *
  * Room: api (deciding, pure). Touches: mem.
  */

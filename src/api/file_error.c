@@ -1,5 +1,5 @@
 /*
- * api/file_error.c - the exit status of a file operation as an error of ours.
+ * api/file_error.c - turns the exit status of a file operation into a Carrel error.
  *
  * Room: api (deciding, pure). Touches: mem.
  */
@@ -57,7 +57,7 @@ file_error_code(int sys)
         return row < 0 ? ERROR_BACKEND_FAILED : rows[row].code;
 }
 
-/* Control bytes never reach a message: a path is the payload's own words. */
+/* The payload chooses the path, so control bytes are removed before it reaches a message. */
 static void
 take_path(char *out, size_t room, const char *path, size_t len)
 {

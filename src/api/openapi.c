@@ -2,8 +2,8 @@
  * api/openapi.c - the operation table as an OpenAPI 3.1 document.
  *
  * Room: api (deciding, pure). Touches: mem.
- * Theory: nothing is said here about an operation that its row does not say. The routes that are no operation stand in `extra`, with
- * what a body of raw bytes needs.
+ * Theory: all facts about an operation come from its row. Routes without an operation are in
+ * `extra`, with what a body of raw bytes needs.
  */
 #include "api/openapi.h"
 
@@ -71,7 +71,7 @@ write_header(struct json_writer *w, const char *name, const char *help, int max_
         json_close_map(w);
 }
 
-/* The same as `key` in the body. */
+/* The header form of `key` in the body. */
 static void
 write_key_header(struct json_writer *w)
 {
@@ -95,7 +95,11 @@ write_parameters(struct json_writer *w, const struct operation *o)
                         write_key_header(w);
         if (o->code == OP_WATCH)
                 write_header(w, "Last-Event-ID", api_field(FIELD_LAST_EVENT)->help, 64);
-        if (o->code == OP_EXEC_ATTACH)         /* 204 is no row of its answers: every typed client would have to expect it, with and without the header */
+        /*
+         * 204 is not listed among its answers: every typed client would have to expect it, with and
+         * without the header
+         */
+        if (o->code == OP_EXEC_ATTACH)
                 write_header(w, "Last-Event-ID", "For text/event-stream: continue after the event with this id. It replaces stdout_offset and stderr_offset. After `end` the answer is 204.", 64);
         json_close_list(w);
 }
@@ -134,7 +138,7 @@ write_content(struct json_writer *w, const char *type, const char *component)
         json_close_map(w);
 }
 
-/* The results of an operation, as JSON. */
+/* Writes the results of an operation, as JSON. */
 static void
 write_result(struct json_writer *w, const struct operation *o)
 {
@@ -236,7 +240,7 @@ write_operation(struct json_writer *w, const struct operation *o)
         json_close_map(w);
 }
 
-/* -- routes that are no operation --------------------------------------------------------------------------------------------- */
+/* -- routes without an operation ----------------------------------------------------------- */
 
 static const struct { const char *route, *method, *id, *help, *body, *status; } extra[] = {
         { "/v1/sandboxes/{id}/files", "PUT", "file.put", "Writes one file from the raw body.", "application/octet-stream", "204" },
@@ -246,7 +250,7 @@ static const struct { const char *route, *method, *id, *help, *body, *status; } 
         { "/healthz", "GET", "health", "Is the door open? Needs no credential.", NULL, "204" },
 };
 
-/* The parameters of these routes, as those of operations have them. */
+/* The parameters of these routes, in the form that operations use. */
 static const struct api_param extra_params[] = { { FIELD_ID, PARAM_REQUIRED | PARAM_IN_PATH, 1, 64 }, { FIELD_EXEC, PARAM_REQUIRED | PARAM_IN_PATH, NUMBER_EXEC } };
 static const struct api_param sides[] = { { FIELD_ROWS, PARAM_REQUIRED, NUMBER_TERMINAL_SIDE }, { FIELD_COLUMNS, PARAM_REQUIRED, NUMBER_TERMINAL_SIDE } };
 
@@ -319,7 +323,7 @@ write_extra(struct json_writer *w, size_t i)
         json_close_map(w);
 }
 
-/* Is this the first row with its route? Then the path is written, with every method it has. */
+/* Is this the first row with its route? Then the path is written, with all its methods. */
 static int
 is_first_of_route(const struct operation *o)
 {

@@ -2,7 +2,8 @@
  * api/openapi_schema.c - fields, records and errors as JSON Schemas.
  *
  * Room: api (deciding, pure). Touches: mem.
- * Theory: an answer that several routes give is a component with a name, so that clients made from the document have one type for it.
+ * Theory: an answer that several routes return is a named component, so that generated clients have
+ * one type for it.
  */
 #include "api/openapi_parts.h"
 
@@ -50,7 +51,7 @@ openapi_words(struct json_writer *w, const char *const *words)
         json_close_list(w);
 }
 
-/* The words of a field that has few. */
+/* Writes the allowed values of a field that has only a few. */
 static void
 write_enum(struct json_writer *w, const struct api_field *f)
 {
@@ -93,7 +94,7 @@ openapi_type(struct json_writer *w, const struct api_field *f)
 #define ANY 0, 0
 #define COUNT(a) (sizeof (a) / sizeof *(a))
 
-/* What no operation gives alone. */
+/* Records that no operation returns on their own. */
 static const struct api_param warning_members[] = {
         { FIELD_CODE, PARAM_REQUIRED, ANY }, { FIELD_AT_PATH, 0, ANY }, { FIELD_MESSAGE, PARAM_REQUIRED, ANY }, { FIELD_LINE, 0, ANY }, { FIELD_COLUMN, 0, ANY },
 };
@@ -104,7 +105,7 @@ static const struct api_param denial_members[] = {
 
 static const struct component {
         const char *name;
-        enum operation_code code;              /* which gives one; 0: the members */
+        enum operation_code code;              /* the operation that returns one; 0: `members` */
         const struct api_param *members;  size_t count;
 } components[] = {
         { "Sandbox", OP_GET, NULL, 0 }, { "Exec", OP_EXEC_GET, NULL, 0 }, { "FileEntry", OP_FILE_STAT, NULL, 0 }, { "Token", OP_TOKEN_CREATE, NULL, 0 }, { "Volume", OP_VOLUME_CREATE, NULL, 0 },
@@ -120,7 +121,7 @@ component_of(const struct operation *o)
         return NULL;
 }
 
-/* What a list of an answer holds, where the table knows. */
+/* The component of the items in a list of an answer, if the table has one. */
 static const char *
 item_of(const struct operation *o, uint16_t tag)
 {
@@ -192,7 +193,7 @@ write_encoding(struct json_writer *w, const char *other, const char *help)
         json_close_map(w);
 }
 
-/* A list of an answer that is empty is there, and says so. */
+/* An empty list of an answer is present as an empty list. */
 static bool
 is_always(const struct api_param *p, int is_answer)
 {
@@ -238,7 +239,10 @@ write_object(struct json_writer *w, const struct operation *of, const struct api
         json_close_map(w);
 }
 
-/* The files of one batch are no field of a record: they go past the keeper. */
+/*
+ * The files of a batch are not a field of a record, because the door handles them without the
+ * keeper.
+ */
 void
 openapi_batch(struct json_writer *w)
 {
@@ -310,7 +314,7 @@ openapi_members(struct json_writer *w, const struct api_param *params, size_t co
 
 /* -- components ------------------------------------------------------------------------------------------------------------------- */
 
-/* Stable words, for programs. */
+/* Stable codes, for programs. */
 static void
 write_codes(struct json_writer *w)
 {
@@ -372,7 +376,7 @@ write_error(struct json_writer *w)
         json_close_map(w);
 }
 
-/* Two members that are always there, and what one event of a stream says with them. */
+/* Two required members, and what one event of a stream means by them. */
 static void
 write_pair(struct json_writer *w, const char *help, const char *first, const char *first_type, const char *second, const char *second_type, int has_encoding)
 {

@@ -2,7 +2,7 @@
  * api/operation.c - the table of operations and fields.
  *
  * Room: api (deciding, pure). Touches: mem.
- * Theory: a fact stands once. The order of rows is the order of the manual.
+ * Theory: each fact is stated once. The order of rows is the order of the manual.
  */
 #include "api/operation.h"
 
@@ -20,7 +20,7 @@ static const struct api_field fields[] = {
 #define MAX63 0, 63
 #define ANY 0, 0
 
-/* -- what results are made of --------------------------------------------------------------------------------- */
+/* -- result members --------------------------------------------------------------------------- */
 
 static const struct api_param sandbox_results[] = {
         { FIELD_ID, PARAM_REQUIRED, ANY }, { FIELD_NAME, 0, ANY }, { FIELD_STATUS, PARAM_REQUIRED, ANY }, { FIELD_CREATED_AT, PARAM_REQUIRED, ANY },
@@ -64,7 +64,7 @@ static const struct api_param event_results[] = {
         { FIELD_MESSAGE, 0, ANY }, { FIELD_EVENT_ID, 0, ANY },
 };
 
-/* -- what calls are made of ------------------------------------------------------------------------------------ */
+/* -- call parameters -------------------------------------------------------------------------- */
 
 #define ID_IN_PATH { FIELD_ID, PARAM_REQUIRED | PARAM_IN_PATH, 1, 64 }
 #define EXEC_IN_PATH { FIELD_EXEC, PARAM_REQUIRED | PARAM_IN_PATH, NUMBER_EXEC }

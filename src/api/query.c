@@ -1,5 +1,5 @@
 /*
- * api/query.c - the table of query parameters that are no field of an operation.
+ * api/query.c - the table of query parameters that are not fields of an operation.
  *
  * Room: api (deciding, pure). Touches: nothing.
  */

@@ -1,9 +1,10 @@
 /*
- * client/answer.c - what the library gives: structs whose memory comes along.
+ * client/answer.c - the structs that the library returns; each owns its memory.
  *
  * Room: client (joining). Touches: mem.
- * Theory: records come from another process, and every length in them was checked when they came; here only types matter: a field
- * of another type counts as none, and one that must be there makes the answer a protocol error.
+ * Theory: records come from another process, and their lengths were checked on arrival. Only types
+ * are checked here. A field of the wrong type is ignored; if it is required, the answer is a
+ * protocol error.
  */
 #include "client/answer.h"
 
@@ -164,7 +165,7 @@ answer_read_sandbox(struct arena *a, const struct record *r, struct carrel_sandb
         return ret->id && ret->status ? 0 : lacks(e, "the sandbox's id or status");
 }
 
-/* -1 where the word is unknown. */
+/* Returns -1 if the word is unknown. */
 static int
 find_outcome(const char *word)
 {

@@ -1,9 +1,10 @@
 /*
  * client/connection.c - calls to the keeper, one at a time.
  *
- * Room: client (joining). Touches: one unix socket, the environment (where the state directory lies), clock.
- * Theory: the keeper may be started anew at any moment, and its boxes live on. A call that did not leave is simply made again. One that
- * left and was not answered is made again only if that cannot do the thing twice: reading, idempotent by nature, or with a key.
+ * Room: client (joining). Touches: one unix socket, the environment (path of the state directory), clock.
+ * Theory: the keeper may restart at any moment, while its boxes keep running. A call that was not
+ * sent is repeated. A call that was sent and not answered is repeated only if a second execution
+ * does no harm: it only reads, is idempotent by nature, or has a key.
  */
 #include "client/connection.h"
 
@@ -38,7 +39,7 @@ join(const char *directory, const char *name)
         return path;
 }
 
-/* "" where nothing says which. */
+/* "" if no variable names one. */
 static char *
 default_state(void)
 {
@@ -68,7 +69,10 @@ unreachable(struct error *e, int sys, const char *state)
         return -1;
 }
 
-/* Long paths are reached through their directory: a unix address holds 107 bytes. */
+/*
+ * A unix address holds 107 bytes, so a longer path is reached through a descriptor of its
+ * directory.
+ */
 static int
 dial(const char *state, int *ret, struct error *e)
 {
@@ -192,7 +196,7 @@ connection_begin(struct carrel *c)
         return &c->w;
 }
 
-/* 0 when there is something to read; -1 with an error. */
+/* Returns 0 if there is something to read; -1 with an error. */
 static int
 wait_for_reply(struct carrel *c, uint64_t until_ms, struct error *e)
 {
@@ -229,7 +233,7 @@ keep_part(struct carrel *c, const unsigned char *bytes, size_t len, struct error
         return 0;
 }
 
-/* Takes one message. 1: the whole answer is there; 0: more is to come; -1. */
+/* Takes one message. Returns 1 if the answer is complete, 0 if more will come, or -1. */
 static int
 take_message(struct carrel *c, struct wire_message *m, int *fd, struct error *e)
 {
@@ -239,7 +243,7 @@ take_message(struct carrel *c, struct wire_message *m, int *fd, struct error *e)
         if (m->kind != WIRE_REPLY || m->len < sizeof reply)
                 return m->kind == WIRE_EVENT ? 0 : fail(e, ERROR_PROTOCOL, "the daemon said something else than an answer");
         memcpy(&reply, c->in, sizeof reply);
-        if (reply.serial != c->serial)         /* of a call that was given up */
+        if (reply.serial != c->serial)         /* of a call that was abandoned */
                 return 0;
         part = (struct record){ c->in + sizeof reply, m->len - sizeof reply };
         if (record_check(&part) < 0)
@@ -257,7 +261,7 @@ take_message(struct carrel *c, struct wire_message *m, int *fd, struct error *e)
         return (reply.flags & REPLY_MORE) == 0;
 }
 
-/* What one exchange came to: it was answered (well or with an error), or it is not known what became of it. */
+/* The result of one exchange: answered (with success or an error), not sent, or unknown. */
 enum exchange { ANSWERED, REFUSED, NOT_SENT, LOST };
 
 static enum exchange
@@ -290,7 +294,7 @@ exchange(struct carrel *c, int *fd, struct error *e)
         return result > 0 ? ANSWERED : REFUSED;
 }
 
-/* The daemon may be on its way back: tries for a while. */
+/* The daemon may be restarting, so this retries for a while. */
 static int
 dial_again(struct carrel *c, struct error *e)
 {
@@ -336,7 +340,8 @@ ask(struct carrel *c, const struct operation *o, const struct record *r, int *fd
                         return 0;
                 if (result == REFUSED) {
                         if (e->code == ERROR_PROTOCOL || e->code == ERROR_DAEMON_UNREACHABLE)
-                                hang_up(c);    /* what else comes over it cannot be told apart */
+                                /* further messages on it could not be assigned to a call */
+                                hang_up(c);
                         return -1;
                 }
                 if (result == LOST && !may_repeat(o, r)) {
@@ -349,7 +354,7 @@ ask(struct carrel *c, const struct operation *o, const struct record *r, int *fd
         return lost(o, e);
 }
 
-/* The descriptor that an operation promises comes with its answer, and no other does. */
+/* A descriptor must come with the answer exactly if the operation promises one. */
 static int
 check_descriptor(const struct operation *o, int *fd, int *ret_fd, struct error *e)
 {
@@ -364,7 +369,7 @@ check_descriptor(const struct operation *o, int *fd, int *ret_fd, struct error *
         return 0;
 }
 
-/* Completes what is in c->out, and checks it as the daemon will. */
+/* Completes the call in c->out, and checks it as the daemon does. */
 static int
 seal(struct carrel *c, const struct operation *o, struct error *e)
 {

@@ -1,10 +1,12 @@
 /*
- * client/exec.c - one command as its caller has it: output in, input and signals out, over its channel.
+ * client/exec.c - one command from its caller's side: output in, input and signals out, over its
+ * channel.
  *
  * Room: client (joining). Touches: one socket of the exec, and what its connection touches.
- * Theory: nothing here waits but in carrel_exec_read() and where it says so. What goes out is kept until the socket takes it, because
- * a box that does not read its caller may itself be waiting to be read. When the other side is gone, what was still to be sent has
- * nobody to go to and is forgotten; how it ended is told by what is left to read.
+ * Theory: only carrel_exec_read() blocks, and functions that say so. Outgoing frames are kept until
+ * the socket takes them, because a box that does not read may itself be waiting for its caller to
+ * read. When the peer has closed, outgoing frames are discarded; the frames that are left to read
+ * say how the command ended.
  */
 #include "client/exec.h"
 
@@ -31,15 +33,17 @@ struct carrel_exec {
         int socket;
         uint32_t number;
         int pid;
-        int is_heard, is_gone, has_end, is_own;        /* a frame came; nothing more can be sent; `end` is meant; this call began it */
+        /* a frame arrived; nothing more can be sent; `end` is valid; this call started the exec */
+        int is_heard, is_gone, has_end, is_own;
         struct carrel_end end;
         struct time_limit time;
         struct channel_reader reader;
-        const unsigned char *at;  size_t left; /* of `in`, not yet read */
+        const unsigned char *at;  size_t left; /* of `in`, not read yet */
         uint64_t next[2];
         struct client_ports ports;
         size_t out_start, out_end;
-        char name[NAME_ROOM], cwd[NAME_ROOM];          /* the beginnings, for messages; cwd "": that of the sandbox */
+        /* cut to their first bytes, for messages; cwd "": the sandbox's own */
+        char name[NAME_ROOM], cwd[NAME_ROOM];
         unsigned char in[IN_ROOM], out[OUT_ROOM];
 };
 
@@ -54,7 +58,8 @@ client_exec_take(int take_fd, uint32_t number, const char *name, struct carrel_e
                 (void)close(take_fd);
                 return fail(e, ERROR_NO_MEMORY, "no memory for a channel");
         }
-        memset(x, 0, offsetof(struct carrel_exec, in));        /* the buffers are not worth the page faults */
+        /* zeroing the buffers would only cause page faults */
+        memset(x, 0, offsetof(struct carrel_exec, in));
         x->socket = take_fd;
         x->number = number;
         (void)strncat(x->name, name ? name : "the command", NAME_ROOM - 1);
@@ -123,7 +128,7 @@ check_command(const struct carrel_command *c, struct error *e)
         return 0;
 }
 
-/* The caller's; NULL with *e. */
+/* Gives an exec that the caller owns, or NULL with *e. */
 static struct carrel_exec *
 take_exec(struct carrel *c, enum operation_code op, const char *name, struct error *e)
 {
@@ -150,7 +155,7 @@ take_exec(struct carrel *c, enum operation_code op, const char *name, struct err
         return x;
 }
 
-/* The exec has begun; `take_ports` is the connection to wait over, or NULL. */
+/* The exec has started; `take_ports` is the connection for the wait, or NULL. */
 static int
 wait_for_port(struct carrel_exec *x, struct carrel *take_ports, const char *id, uint64_t limit_ms, struct error *e)
 {
@@ -264,7 +269,8 @@ client_exec_write(struct carrel_exec *x, const void *bytes, size_t len)
 {
         size_t room;
 
-        if (x->is_gone || len == 0)            /* as a pipe whose reader has what it wanted */
+        /* like a pipe whose reader has closed: the bytes are dropped */
+        if (x->is_gone || len == 0)
                 return (long)len;
         room = out_room(x);
         if (room <= CONTROL_ROOM + sizeof(struct channel_frame))
@@ -276,7 +282,10 @@ client_exec_write(struct carrel_exec *x, const void *bytes, size_t len)
         return (long)len;
 }
 
-/* Frames without bulk have room of their own; whoever fills that up resizes without end and is told so. */
+/*
+ * Frames without data have their own space. Only a caller that resizes without end can fill it, and
+ * it gets an error.
+ */
 static int
 put_control(struct carrel_exec *x, uint32_t kind, const void *bytes, size_t len, struct error *e)
 {
@@ -414,7 +423,10 @@ take_piece(struct carrel_exec *x, const struct channel_piece *p, struct carrel_p
         }
 }
 
-/* The stream is over. Before its last frame the sandbox was killed, or broke off: what was begun ends once, in one word, though nobody saw how. */
+/*
+ * The stream has ended. Without an END frame, the sandbox was killed or its channel broke. An exec
+ * that started still reports exactly one end, although its exact end is unknown.
+ */
 static int
 stream_is_over(struct carrel_exec *x, struct carrel_piece *ret, struct error *e)
 {
@@ -430,7 +442,7 @@ stream_is_over(struct carrel_exec *x, struct carrel_piece *ret, struct error *e)
 
 enum received { NOTHING_CAME, BYTES_CAME, STREAM_IS_OVER, PORT_WAIT_IS_OVER };
 
-/* What came within the time; -1. */
+/* Returns what arrived within the time; -1 on an error. */
 static int
 receive(struct carrel_exec *x, uint64_t until, struct error *e)
 {

@@ -1,9 +1,10 @@
 /*
- * client/file.c - files inside a sandbox: read whole, listed, made, moved, removed.
+ * client/file.c - files inside a sandbox: read whole, list, create, move, remove.
  *
  * Room: client (joining). Touches: what exec and connection touch.
- * Theory: an operation runs inside, as the sandbox's user, and its channel carries what wire/file.h says. Those bytes come from a process that
- * the payload may have got at: every length is checked against what is there, and nothing in them is believed to be text.
+ * Theory: an operation runs inside the sandbox as its user, and its channel carries the format of
+ * wire/file.h. The payload may control the process that sends those bytes. So every length is
+ * checked against what has arrived, and nothing is assumed to be text.
  */
 #include "client/file.h"
 
@@ -82,7 +83,7 @@ file_stream_next(struct file_stream *s, int timeout_ms, const void **ret_bytes, 
         }
 }
 
-/* All of its output, at most `max` bytes, with a NUL behind it; freed by the caller. */
+/* Reads all of its output, at most `max` bytes, and adds a NUL. The caller frees it. */
 static int
 collect(struct file_stream *s, size_t max, char **ret, size_t *ret_len, struct error *e)
 {
@@ -202,7 +203,10 @@ milliseconds(int64_t ns)
         return ns > 0 ? (uint64_t)ns / 1000000 : 0;
 }
 
-/* One entry at *at, which moves past it; its texts are copied to the arena. `is_more`: there is none, and the list was cut. */
+/*
+ * Reads one entry at *at, and moves *at past it. Its texts are copied to the arena. `is_more`:
+ * there is no entry, because the list was cut.
+ */
 static int
 read_entry(struct arena *a, const char *bytes, size_t len, size_t *at, struct carrel_entry *ret, int *is_more, struct error *e)
 {
@@ -223,7 +227,7 @@ read_entry(struct arena *a, const char *bytes, size_t len, size_t *at, struct ca
         return answer_check(a, e);
 }
 
-/* How many there can be at most, each with a path of one byte. */
+/* The largest possible number of entries: each has a path of one byte. */
 static int
 read_entries(struct arena *a, const char *bytes, size_t len, struct carrel_entries *ret, struct error *e)
 {
@@ -354,7 +358,8 @@ read_whole(struct carrel_reader *r, struct carrel_bytes **ret, uint64_t offset, 
         if (!to)
                 (void)fail_at(&inner, left > READ_MAX ? ERROR_FILE_TOO_LARGE : ERROR_NO_MEMORY, "path", "too_large", "the file is too long to be read at once");
         while ((got = to ? carrel_reader_next(r, &bytes, &n, e) : -1) == 1) {
-                if (n > left)                  /* cannot be: a reader gives no more than it told */
+                /* impossible: a reader gives at most what it announced */
+                if (n > left)
                         n = (size_t)left;
                 memcpy(to + all->len, bytes, n);
                 all->len += n;

@@ -1,8 +1,10 @@
 /*
- * client/lifecycle.c - sandboxes from their declaration to their end, tasks, tokens, and the daemon itself.
+ * client/lifecycle.c - sandboxes from their declaration to their end, tasks, tokens, and the daemon
+ * itself.
  *
  * Room: client (joining). Touches: what its connection touches.
- * Each function writes a call, makes it, and reads the answer into a struct; the three steps are shared below.
+ * Each function writes a call, makes it, and reads the answer into a struct. The three steps are
+ * shared below.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +27,7 @@ begin_with_id(struct carrel *c, const char *id)
 
 /* -- the three steps ------------------------------------------------------------------------------------------- */
 
-/* Calls, and reads a struct of `size` bytes; `ret` may be NULL. */
+/* Makes the call, and reads a struct of `size` bytes; `ret` may be NULL. */
 static int
 call_struct(struct carrel *c, enum operation_code op, size_t size, answer_read_fn *read, void *ret, struct error *e)
 {
@@ -67,7 +69,10 @@ call_sandbox(struct carrel *c, enum operation_code op, struct carrel_sandbox **r
         return call_struct(c, op, sizeof(struct carrel_sandbox), read_sandbox, ret, &inner) < 0 ? answer_fail(e, &inner) : 0;
 }
 
-/* The answer says whether there was one; no such sandbox means there was none. */
+/*
+ * The answer says whether the object existed. If the sandbox does not exist, the object did not
+ * exist either.
+ */
 static int
 call_existed(struct carrel *c, enum operation_code op, int *ret_existed, struct carrel_error *e)
 {
@@ -125,7 +130,7 @@ write_config(struct record_writer *w, const struct carrel_config *config)
         record_text(w, FIELD_KEY, config->key);
 }
 
-/* The keeper reads no text, so whether this is JSON is said here. */
+/* The keeper does not parse JSON, so this side checks it. */
 static int
 check_metadata(struct arena *arena, const char *metadata, struct error *e)
 {

@@ -1,9 +1,10 @@
 /*
- * client/manifest.c - a manifest on its way to the daemon.
+ * client/manifest.c - prepares a manifest for the daemon.
  *
  * Room: client (joining). Touches: the files that the caller names, and what they refer to.
- * Theory: text is parsed, and references are followed, by who asks and with his permissions; the daemon judges a tree. Places (line
- * and column) travel along, so its errors point into the caller's file. Nothing is judged here.
+ * Theory: the client parses the text and follows references with the caller's own permissions; the
+ * daemon validates the tree. Places (line and column) are sent along, so that its errors point into
+ * the caller's file. The client validates nothing.
  */
 #include "client/manifest.h"
 
@@ -23,7 +24,9 @@
 
 enum { NAME_MAX_BYTES = 255 };
 
-/* What the daemon takes where there is no manifest: said here where something is laid over it. */
+/*
+ * The daemon's default without a manifest. It is repeated here for calls that add overrides to it.
+ */
 static const char standard[] = "{\"provider\": \"local\", \"config\": {}}";
 
 static int
@@ -32,7 +35,7 @@ no_memory(struct error *e)
         return fail(e, ERROR_NO_MEMORY, "no memory for a manifest");
 }
 
-/* The path without links, in the arena. */
+/* The path with symbolic links resolved, in the arena. */
 static int
 real_path(struct arena *arena, const char *path, const char **ret, struct error *e)
 {
@@ -62,7 +65,7 @@ find_workspace(struct arena *arena, const struct carrel_config *config, const ch
         return path ? real_path(arena, path, ret, e) : 0;
 }
 
-/* Front matter begins with its fence, JSON with its brace; anything else is a block of YAML. */
+/* Front matter begins with its fence, JSON with a brace; any other text is a block of YAML. */
 static void
 take_text(const char *text, struct ref_manifest_file *ret)
 {
@@ -75,7 +78,7 @@ take_text(const char *text, struct ref_manifest_file *ret)
                 ret->kind = MANIFEST_STANDALONE;
 }
 
-/* 1: there is a manifest; 0: there is none, and none was named; -1. */
+/* Returns 1 if there is a manifest; 0 if there is none and none was named; -1 on an error. */
 static int
 find_file(struct arena *arena, const struct carrel_config *config, const char *workspace, struct ref_reads *reads, struct ref_manifest_file *ret, struct error *e)
 {
@@ -118,8 +121,8 @@ map_of(struct arena *arena, const char *key, struct node *first)
 }
 
 /*
- * What is sent: the document as it stands; what a reference led to; or, where the parent's runner limits narrow that,
- * {sandbox: {inline: block}, runner: ...}, which says the same.
+ * The tree to send: the document as written, or the target of its reference. If the parent's runner
+ * limits narrow that target, it is {sandbox: {inline: block}, runner: ...}, which means the same.
  */
 static const struct node *
 tree_of(struct arena *arena, const struct manifest *written, const struct manifest *found)
@@ -171,7 +174,7 @@ read_tree(struct arena *arena, const struct carrel_config *config, const struct 
         return *ret ? 0 : no_memory(e);
 }
 
-/* For messages: the absolute path where the file was named and it is not too long. */
+/* For messages: the absolute path, if a file was named and the path is not too long. */
 static const char *
 name_of(struct arena *arena, const struct carrel_config *config, const struct ref_manifest_file *file, const char *workspace)
 {

@@ -1,9 +1,11 @@
 /*
- * client/port.c - waiting until a declared port of an exec's sandbox listens.
+ * client/port.c - waits until a declared port of an exec's sandbox listens.
  *
  * Room: client (joining). Touches: one unix socket, one epoll descriptor.
- * Theory: the keeper does the waiting (keeper/port_wait.c) and answers one call when it is over. That call has a connection of its own, so it is in nobody's way, and is made again when
- * the daemon was restarted; its time limit then begins anew. Whoever polls an exec has one descriptor for both.
+ * Theory: the keeper waits (keeper/port_wait.c) and answers one call when the wait is over. The
+ * call has its own connection, so it blocks no other call. It is repeated after a restart of the
+ * daemon; its time limit then starts again. A caller that polls an exec needs only one descriptor
+ * for both.
  */
 #include "client/port.h"
 
@@ -21,7 +23,7 @@ client_ports_init(struct client_ports *p)
 static void
 stop(struct client_ports *p)
 {
-        carrel_close(p->c);                    /* epoll forgets what is closed */
+        carrel_close(p->c);                    /* epoll removes a closed descriptor */
         p->c = NULL;
 }
 
@@ -34,7 +36,7 @@ client_ports_fini(struct client_ports *p)
         p->poll_fd = -1;
 }
 
-/* One that is there already stays. */
+/* Keeps a descriptor that is already registered. */
 static int
 add(const struct client_ports *p, int fd, struct error *e)
 {
@@ -79,7 +81,8 @@ client_ports_next(struct client_ports *p, struct error *e)
                 return 0;
         got = connection_answer(p->c, &r, e);
         if (got == 0)
-                return add(p, p->c->socket, e);        /* it may be a new one, of the same number */
+                /* the descriptor may be a new one with the same number */
+                return add(p, p->c->socket, e);
         if (got < 0) {
                 stop(p);
                 return -1;

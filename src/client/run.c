@@ -1,8 +1,9 @@
 /*
- * client/run.c - a command from its start to its end in one call, and the list of those that are there.
+ * client/run.c - runs a command from start to end in one call, and lists the execs of a sandbox.
  *
  * Room: client (joining). Touches: what exec and connection touch.
- * Theory: input goes in only as the command takes it, and output is read meanwhile, so neither side can wait for the other for ever.
+ * Theory: input is sent only as the command reads it, and output is read meanwhile, so the two
+ * sides cannot deadlock.
  */
 #include <errno.h>
 #include <poll.h>
@@ -31,7 +32,8 @@ struct kept { char *bytes; size_t len, room; uint64_t lost, next; };
 struct running {
         struct carrel_exec *x;
         const char *input;  size_t input_left;
-        int input_is_open, is_left;            /* is_left: the wait for a port is over, and the command goes on */
+        /* is_left: the wait for a port is over, and the command keeps running */
+        int input_is_open, is_left;
         size_t keep_max;
         carrel_output_fn *output;
         void *ctx;
@@ -138,7 +140,7 @@ make_result(struct running *r, struct carrel_result **ret, struct error *e)
         return 0;
 }
 
-/* A result without it is a result all the same. */
+/* The result is valid without the denials too. */
 static void
 add_denied(struct carrel *c, const char *id, struct carrel_result *result)
 {
@@ -176,7 +178,7 @@ carrel_run(struct carrel *c, const char *id, const struct carrel_command *comman
         if (result == 0)
                 result = make_result(&r, ret, &inner);
         if (result == 0 && r.is_left)
-                (void)carrel_exec_detach(r.x, NULL);   /* one that is not there any more needs no leave */
+                (void)carrel_exec_detach(r.x, NULL);   /* an exec that has gone needs no detach */
         else
                 carrel_exec_free(r.x);
         if (result == 0)
@@ -186,7 +188,7 @@ carrel_run(struct carrel *c, const char *id, const struct carrel_command *comman
         return result < 0 ? answer_fail(e, &inner) : 0;
 }
 
-/* -- those that are there -------------------------------------------------------------------------------------- */
+/* -- the list of execs ------------------------------------------------------------------------- */
 
 static int
 read_exec(struct arena *a, const struct record *r, void *ret, struct error *e)

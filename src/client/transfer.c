@@ -2,8 +2,9 @@
  * client/transfer.c - files of any length, in pieces: out of a sandbox and into it.
  *
  * Room: client (joining). Touches: what exec and connection touch.
- * Theory: a writer's files are put in place together at its commit; until then the sandbox keeps them beside their places, and an end
- * without commit takes them away. A sandbox that fails early (no space, no permission) is heard as soon as its input stops flowing.
+ * Theory: the commit puts all files of a writer in place together. Until then the sandbox keeps
+ * them beside their places; without a commit it removes them. If the sandbox fails early (no space,
+ * no permission), the writer reads that error as soon as its input stops flowing.
  */
 #include <errno.h>
 #include <poll.h>
@@ -23,11 +24,11 @@ enum { LAST_WORDS_MS = 2000 };
 struct carrel_reader {
         struct file_stream s;
         struct file_info info;
-        const unsigned char *bytes;  size_t len;       /* came with the info, not given yet */
-        uint64_t left;                                 /* bytes that may still come */
+        const unsigned char *bytes;  size_t len;       /* arrived with the info, not returned yet */
+        uint64_t left;                                 /* bytes that may still arrive */
 };
 
-/* The info is the first thing that comes, however it is cut. */
+/* The info comes first, possibly in several pieces. */
 static int
 read_info(struct carrel_reader *r, uint64_t offset, uint64_t length, struct error *e)
 {
@@ -118,7 +119,7 @@ struct carrel_writer {
         uint64_t left;                 /* bytes of the current file that are missing */
         size_t count;
         int is_over, is_committed;
-        struct error error;            /* why, where it is over without commit */
+        struct error error;            /* the reason, if it ended without a commit */
 };
 
 int
@@ -140,7 +141,10 @@ carrel_writer_open(struct carrel *c, const char *id, const char *key, struct car
         return answer_fail(e, &inner);
 }
 
-/* Hears what the operation says, without or with waiting. 0: goes on, -1: it is over, which before its commit is a failure. */
+/*
+ * Reads what the operation reports; waits at most `timeout_ms`. Returns 0 if it still runs, -1 if
+ * it has ended, which is a failure before the commit.
+ */
 static int
 hear(struct carrel_writer *w, int timeout_ms)
 {
@@ -162,7 +166,7 @@ hear(struct carrel_writer *w, int timeout_ms)
         return -1;
 }
 
-/* All of it, as the sandbox takes it. */
+/* Sends all of it, as fast as the sandbox reads. */
 static int
 put(struct carrel_writer *w, const void *bytes, size_t len)
 {
@@ -252,7 +256,8 @@ carrel_writer_free(struct carrel_writer *take_w)
         if (!take_w)
                 return;
         if (!take_w->is_over && client_exec_write_end(take_w->s.x, &inner) == 0)
-                (void)hear(take_w, LAST_WORDS_MS);     /* it takes away what it had put beside the places */
+                /* lets the operation remove the files that it has put beside their places */
+                (void)hear(take_w, LAST_WORDS_MS);
         file_stream_fini(&take_w->s);
         free(take_w);
 }

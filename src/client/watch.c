@@ -1,8 +1,8 @@
 /*
- * client/watch.c - what happens, as it happens.
+ * client/watch.c - the stream of events.
  *
  * Room: client (joining). Touches: one unix socket.
- * A connection of its own carries the events, so that calls never have to sort them out.
+ * Events have their own connection, so that calls never have to separate them from answers.
  */
 #include <errno.h>
 #include <poll.h>
@@ -18,7 +18,7 @@
 struct carrel_events {
         struct carrel *c;
         struct arena arena;            /* of the last event */
-        bool is_over;                  /* it was the last */
+        bool is_over;                  /* that event was the last */
 };
 
 enum { EVENT_MAX = 1 << 20 };

@@ -1,5 +1,5 @@
 /*
- * codec/encode.c - bytes as words of JSON and of URLs.
+ * codec/encode.c - encodes bytes for JSON and URLs, and decodes them.
  *
  * Room: codec (deciding). Touches: mem.
  */
@@ -121,7 +121,10 @@ encode_whole_len(const char *bytes, size_t len)
 
                 if ((c & 0xc0) == 0x80)
                         continue;
-                /* A beginning that can still become a character: what is there is all of it, as far as it goes. */
+                /*
+                 * The last bytes may be the start of a valid character: they wait for the rest of
+                 * it.
+                 */
                 return want > back && utf8_next(bytes + len - back, back, &point) == back ? len - back : len;
         }
         return len;

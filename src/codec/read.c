@@ -1,9 +1,10 @@
 /*
- * codec/read.c - JSON, path and query to the record of a call.
+ * codec/read.c - converts JSON, path and query to the record of a call.
  *
  * Room: codec (deciding). Touches: mem.
- * Theory: the operation table defines each field; this file only defines how JSON and URLs spell each type. An unknown name is an error
- * that names the nearest known one: a misspelt option never passes as an absent one.
+ * Theory: the operation table defines each field; this file only defines how JSON and URLs spell
+ * each type. An unknown name is an error that suggests the nearest known name, so a misspelt option
+ * is never ignored.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -55,7 +56,7 @@ param_named(const struct operation *o, unsigned where, const char *name)
         return NULL;
 }
 
-/* -- words of a URL ------------------------------------------------------------------------------------------------------ */
+/* -- values of a URL ------------------------------------------------------------------------ */
 
 const char *
 path_word(const struct path_words *words, const char *name)
@@ -66,7 +67,7 @@ path_word(const struct path_words *words, const char *name)
         return NULL;
 }
 
-/* true, 1 or nothing behind the name is yes; false or 0 is no; any other word is an error. */
+/* "true", "1" or no value mean yes; "false" or "0" mean no; any other value is an error. */
 static int
 read_bool(const char *name, const char *text, bool *ret, struct error *e)
 {
@@ -127,13 +128,13 @@ is_one_of(const char *const *names, const char *name)
         return 0;
 }
 
-/* One name=value of a query, as it is encoded there. */
+/* One name=value of a query, still encoded. */
 struct part {
         const char *name, *value;
         size_t name_len, value_len;
 };
 
-/* The entry at `at`, which then moves behind it; false at the end. */
+/* Reads the entry at `at`, and moves `at` past it. Returns false at the end. */
 static bool
 next_part(const char **at, struct part *ret)
 {
@@ -221,7 +222,7 @@ unknown_query(const char *method, const char *route, const struct operation *o, 
 static int
 check_word(const struct api_query *row, const struct part *part, struct error *e)
 {
-        char value[WORD_MAX + 1] = "?";        /* one that is longer, or not well encoded, is none of the words */
+        char value[WORD_MAX + 1] = "?";        /* a longer or badly encoded value matches no word */
         bool ignored;
         size_t used;
 
@@ -248,7 +249,8 @@ codec_query_check(const struct operation *o, const char *method, const char *rou
                 if (part.name_len == 0 && part.value_len == 0)
                         continue;
                 (void)snprintf(name, sizeof name, "%.*s", (int)part.name_len, part.name);
-                if (!row && !query_param(o, &part))            /* a name is never encoded: one that is would be read as another's */
+                /* an encoded name is refused: another reader could decode it to a different name */
+                if (!row && !query_param(o, &part))
                         return unknown_query(method, route, o, name, e);
                 rest = at;
                 while (next_part(&rest, &other))
@@ -280,7 +282,7 @@ codec_query(struct arena *arena, const char *query, const char *name)
 int
 codec_query_bool(const char *query, const char *name, bool *ret, struct error *e)
 {
-        char value[BOOL_WORD_MAX + 1] = "?";   /* one that is longer, or not well encoded, is none of the words */
+        char value[BOOL_WORD_MAX + 1] = "?";   /* a longer or badly encoded value matches no word */
         struct part part;
         size_t used;
 
@@ -359,7 +361,7 @@ write_tree(struct arena *arena, const struct node *root, uint16_t tag, struct re
         return 0;
 }
 
-/* A manifest as text: a SANDBOX.md, a YAML block, or JSON. Its places are then those of that text. */
+/* A manifest as text: a SANDBOX.md, a YAML block, or JSON. Its places refer to that text. */
 static int
 write_manifest(struct arena *arena, const struct node *n, struct record_writer *w, struct error *e)
 {

@@ -1,5 +1,5 @@
 /*
- * codec/write.c - records to JSON.
+ * codec/write.c - converts records to JSON.
  *
  * Room: codec (deciding). Touches: mem.
  */
@@ -20,7 +20,10 @@ is_list(uint16_t tag)
                tag == FIELD_DENIED || tag == FIELD_LIMITS_REACHED;
 }
 
-/* The caller's own JSON, given back as it came: read again, so that nothing but JSON can come out. */
+/*
+ * Returns the caller's own JSON unchanged. It is parsed again, so that the output is always valid
+ * JSON.
+ */
 static void
 write_json(struct json_writer *w, const char *text, size_t len)
 {
@@ -117,7 +120,7 @@ codec_write(struct json_writer *w, const struct operation *o, const struct recor
 void
 codec_write_items(struct json_writer *w, const struct operation *o, const struct record *r, int is_base64)
 {
-        /* What one item of a list is: the answer of the operation that gives one. */
+        /* An item of a list has the members that the operation for one item returns. */
         const struct operation *one = o->code == OP_LIST ? operation(OP_GET) : o->code == OP_EXEC_LIST ? operation(OP_EXEC_GET) : o->code == OP_TOKEN_LIST ? operation(OP_TOKEN_CREATE) : o->code == OP_VOLUME_LIST ? operation(OP_VOLUME_CREATE) : NULL;
         struct record_entry entry;
         size_t at = 0;
