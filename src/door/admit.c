@@ -1,8 +1,9 @@
 /*
- * door/admit.c - may this request come in at all.
+ * door/admit.c - checks whether a request is admitted.
  *
- * Room: door (joining). Touches: nothing; it only looks.
- * Theory: a page in a browser can send requests to this machine, but it cannot choose Host, Origin or Sec-Fetch-Site.
+ * Room: door (joining). Touches: nothing; it only reads the head.
+ * Theory: a page in a browser can send requests to this machine, but it cannot choose Host, Origin
+ * or Sec-Fetch-Site.
  */
 #include "door/admit.h"
 

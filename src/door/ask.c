@@ -1,5 +1,5 @@
 /*
- * door/ask.c - from an exchange to a call of the keeper.
+ * door/ask.c - makes a call to the keeper from an exchange.
  *
  * Room: door (joining). Touches: mem.
  */

@@ -1,5 +1,5 @@
 /*
- * door/bytes.c - bytes that wait.
+ * door/bytes.c - a byte queue.
  *
  * Room: door (joining). Touches: mem.
  */

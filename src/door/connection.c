@@ -2,10 +2,12 @@
  * door/connection.c - one connection: a state machine over one descriptor.
  *
  * Room: door (joining). Touches: fd, mem, clock.
- * Theory: one exchange at a time; what was pipelined behind it waits in `in`, so answers come in order (G13). Every state but WAIT has a deadline
- * (G02). What stands in HEAD and BODY is request.c's.
+ * Theory: one exchange at a time. Pipelined requests wait in `in`, so answers are sent in order
+ * (G13). Every state except WAIT has a deadline (G02). request.c implements the states HEAD and
+ * BODY.
  *
- *   HEAD (-> ASK) -> BODY -> WAIT -> FLUSH -> HEAD ...            a refusal, or an answer before its body was read: -> FLUSH -> LINGER -> DEAD
+ *   HEAD (-> ASK) -> BODY -> WAIT -> FLUSH -> HEAD ...
+ *   a refusal, or an answer before its body was read: -> FLUSH -> LINGER -> DEAD
  */
 #include "door/connection.h"
 
@@ -23,7 +25,7 @@
 #include "loop/later.h"
 
 enum {
-        IN_MAX = 64 * 1024,            /* read ahead */
+        IN_MAX = 64 * 1024,            /* bytes read ahead */
         HEAD_MS = 10 * 1000, KEEP_MS = 75 * 1000, STALL_MS = 300 * 1000, LINGER_MS = 2 * 1000,
 };
 
@@ -42,7 +44,10 @@ bury(struct connection *c)
         later_free(c);
 }
 
-/* Closes the descriptor. The struct goes with it unless a handler holds the exchange and cannot be told. */
+/*
+ * Closes the descriptor. It also frees the struct, unless a handler without a `gone` hook still
+ * holds the exchange.
+ */
 void
 connection_die(struct connection *c)
 {
@@ -82,7 +87,7 @@ linger(struct connection *c)
                 connection_watch(c);
 }
 
-/* A refusal before there is a handler: said, then closed. */
+/* For a refusal before there is a handler: sends the error, then closes. */
 void
 connection_refuse(struct connection *c, const struct error *e)
 {
@@ -123,7 +128,9 @@ connection_fall(struct connection *c)
                 (void)loop_timer_set(c->door->loop, &c->deadline, 0, time_out);
 }
 
-/* -- what is waited for ---------------------------------------------------------------------------------------------------- */
+/*
+ * -- polling ------------------------------------------------------------------------------------
+ */
 
 void
 connection_watch(struct connection *c)
@@ -132,7 +139,7 @@ connection_watch(struct connection *c)
 
         if (c->state == CONNECTION_DEAD)
                 return;
-        /* A paused body: its end is not looked for, because bytes may stand before it. */
+        /* While a body is paused, the end is not polled: unread bytes may come before it. */
         if (!c->is_eof && !(c->state == CONNECTION_BODY && c->is_body_paused))
                 events |= EPOLLRDHUP;
         if ((events & EPOLLRDHUP) != 0 && (c->in.len < IN_MAX || c->state == CONNECTION_LINGER))
@@ -181,7 +188,7 @@ connection_send(struct connection *c, const void *const *parts, const size_t *le
                 if (got > 0)
                         sent = (size_t)got;
                 else if (got < 0 && errno != EAGAIN && errno != EINTR)
-                        return;        /* that they are gone is told by what is read */
+                        return;        /* the read side reports that the peer has closed */
         }
         for (size_t i = 0; i < count && c->state != CONNECTION_DEAD; i++) {
                 size_t skip = sent < lens[i] ? sent : lens[i];
@@ -223,7 +230,10 @@ flush(struct connection *c)
                 process(c);
 }
 
-/* The handler is done with it. 1: so is everybody, and it is gone, or goes with the step that is being made. */
+/*
+ * The handler has ended the exchange. Returns 1 if the connection is dead too: the struct is freed
+ * now, or after the current step.
+ */
 static int
 let_handler_go(struct connection *c)
 {
@@ -251,7 +261,9 @@ connection_cut(struct connection *c)
                 connection_die(c);
 }
 
-/* -- turning ----------------------------------------------------------------------------------------------------------------- */
+/*
+ * -- state changes ------------------------------------------------------------------------------
+ */
 
 static int
 on_flush(struct connection *c)
@@ -306,7 +318,7 @@ process(struct connection *c)
                         bury(c);
                 return;
         }
-        /* The first byte of a head starts its deadline; later ones do not move it. */
+        /* The first byte of a head starts its deadline; later bytes do not extend it. */
         if (c->state == CONNECTION_HEAD && had && c->in.len > 0 && c->deadline.due_ms > loop_now_ms() + HEAD_MS)
                 connection_deadline(c, HEAD_MS);
         if (c->is_eof && (c->state == CONNECTION_HEAD || (c->state == CONNECTION_BODY && !c->body.is_over)))
@@ -375,7 +387,9 @@ let_go(struct crowd_member *m)
         connection_die(OF(m, member));
 }
 
-/* The kernel says who is at a unix socket; who came over TCP has yet to say it. */
+/*
+ * The kernel names the peer of a unix socket. A TCP client is unknown until it sends a credential.
+ */
 static int
 join(struct connection *c, struct error *e)
 {

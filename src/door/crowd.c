@@ -1,9 +1,11 @@
 /*
- * door/crowd.c - owners, each with a queue of members; and who gives way to whom.
+ * door/crowd.c - owners, each with a queue of members; selects the member that is closed for a new
+ * one.
  *
  * Room: door (joining). Touches: mem.
- * Theory: a place is taken from its own owner where he has his share, and from the greediest where all are taken (G02). Nobody loses a
- * request for another: only who has not said who he is gives way while busy.
+ * Theory: an owner that has its full share loses one of its own places. If all places are taken,
+ * the owner with the most loses one (G02). No member loses a running request to another one, unless
+ * its own owner is still unknown.
  */
 #include "door/crowd.h"
 
@@ -46,7 +48,7 @@ owner_of(struct crowd *c, const char *name)
         return o;
 }
 
-/* Forgets an owner of whom nobody is left. */
+/* Frees an owner that has no members left. */
 static void
 owner_sweep(struct crowd *c, struct crowd_owner *o)
 {
@@ -78,7 +80,9 @@ put_last(struct crowd_member *m)
         m->owner->last = m;
 }
 
-/* Who has waited longest; of those without a name also who is busy. Not `but`. */
+/*
+ * The member that has waited longest; among members of unknown owner also a busy one. Never `but`.
+ */
 static struct crowd_member *
 weakest(const struct crowd_owner *o, const struct crowd_member *but)
 {
@@ -139,7 +143,8 @@ crowd_hold(struct crowd_member *m, enum crowd_use use, size_t len)
         size_t most = use == CROWD_BODIES ? CROWD_BYTES_MAX : CROWD_ANSWERS_MAX;
 
         if (!m->owner)
-                return 0;              /* its connection is gone: what it made is, too, in a moment */
+                /* its connection is dead, and its bytes are freed in a moment */
+                return 0;
         if (m->owner->bytes[use] + len > most || (use == CROWD_ANSWERS && m->crowd->answers + len > CROWD_ANSWERS_ALL_MAX))
                 return -1;
         count(m, use, len);
@@ -216,7 +221,7 @@ find_place(struct crowd *c, struct error *e)
         return 0;
 }
 
-/* Who is new here has nobody yet: he stays only if somebody of his comes in. */
+/* Finds or creates an owner. A new owner is kept only if its first member gets a place. */
 static struct crowd_owner *
 find_owner(struct crowd *c, const char *name, const struct crowd_member *but, struct error *e)
 {

@@ -2,7 +2,7 @@
  * door/exchange.c - answers: a head, then a body of known or unknown length, or events.
  *
  * Room: door (joining). Touches: fd (through the connection), mem.
- * Theory: nothing a handler gives can end a line of the head; a body is framed by us and by nobody else.
+ * Theory: no value from a handler can end a line of the head, and only this file frames bodies.
  */
 #include "door/exchange.h"
 
@@ -15,7 +15,7 @@
 #include "door/pour.h"
 
 enum { FAILURES_MAX = 5, DELAY_FIRST_MS = 200 };
-enum { BURST_MAX = 192 * 1024, BURST_LEAST = 16 * 1024, QUEUE_LEAST = 64 * 1024 /* bytes that may wait for whoever has too much that waits */ };
+enum { BURST_MAX = 192 * 1024, BURST_LEAST = 16 * 1024, QUEUE_LEAST = 64 * 1024 /* queued bytes for a caller over its limit */ };
 
 static struct connection *
 of(const struct exchange *x)
@@ -23,7 +23,9 @@ of(const struct exchange *x)
         return (struct connection *)(void *)(uintptr_t)x;
 }
 
-/* -- asking ---------------------------------------------------------------------------------------------------------- */
+/*
+ * -- reading the request ------------------------------------------------------------------------
+ */
 
 const char *
 exchange_header(const struct exchange *x, const char *name)
@@ -82,7 +84,9 @@ exchange_body_resume(struct exchange *x)
         connection_kick(c);
 }
 
-/* -- what it holds -------------------------------------------------------------------------------------------------------- */
+/*
+ * -- what the handler holds ----------------------------------------------------------------------
+ */
 
 int
 exchange_keep(struct exchange *x, size_t len, struct error *e)
@@ -160,7 +164,7 @@ has_no_body(int status)
         return status == 204 || status == 304;
 }
 
-/* Writes the head into `room` bytes; `length` -1: not known. */
+/* Writes the head into `room` bytes; `length` -1: unknown. */
 static size_t
 write_head(struct connection *c, char *out, size_t room, int status, const char *type, int64_t length)
 {
@@ -171,7 +175,8 @@ write_head(struct connection *c, char *out, size_t room, int status, const char 
         c->left = length > 0 ? (uint64_t)length : 0;
         c->is_chunked = length < 0 && c->head.minor == 1;
         if (length < 0 && !c->is_chunked)
-                c->is_last = 1;                /* HTTP/1.0: the end of the connection is the end of the body */
+                /* HTTP/1.0: the end of the connection ends the body */
+                c->is_last = 1;
         if (c->is_chunked)
                 (void)snprintf(framing, sizeof framing, "Transfer-Encoding: chunked\r\n");
         else if (c->has_length)
@@ -183,7 +188,9 @@ write_head(struct connection *c, char *out, size_t room, int status, const char 
         return len > 0 && (size_t)len < room ? (size_t)len : 0;
 }
 
-/* -- whole answers --------------------------------------------------------------------------------------------------------- */
+/*
+ * -- complete answers ---------------------------------------------------------------------------
+ */
 
 void
 exchange_answer(struct exchange *x, int status, const char *type, const void *bytes, size_t len)
@@ -222,7 +229,7 @@ exchange_json(struct exchange *x, int status, struct json_writer *take_w)
         json_fini(take_w);
 }
 
-/* What to do next is said in the words of who asks: here those of HTTP. */
+/* A hint uses the terms of the client's interface: here HTTP. */
 static const char *
 hint_of(const struct error *e)
 {
@@ -299,7 +306,10 @@ answer_late(struct loop_timer *t)
         answer_error(&c->x, c->delayed);
 }
 
-/* Who guesses waits, longer each time, and alone: everybody else is served meanwhile. */
+/*
+ * Wrong credentials delay the answer, longer each time. Only this connection waits; others are
+ * served meanwhile.
+ */
 static int
 delay(struct connection *c, const struct error *e)
 {
@@ -338,7 +348,7 @@ exchange_begin(struct exchange *x, int status, const char *type, int64_t length)
         connection_send(c, parts, lens, 1);
 }
 
-/* Whoever has too much that waits pauses earlier. */
+/* Reports a caller over its limit as full earlier, so that its source pauses earlier. */
 static size_t
 queued(const struct connection *c)
 {

@@ -18,7 +18,10 @@
 
 /* -- output ------------------------------------------------------------------------------------------------------------- */
 
-/* What is kept while more comes: a quarter past the cap, so that it is moved seldom. */
+/*
+ * Most bytes to keep while more arrive: a quarter more than the cap, so that bytes are moved
+ * rarely.
+ */
 static size_t
 most_of(const struct capture *c)
 {
@@ -34,7 +37,10 @@ drop_first(struct capture *c, size_t len)
         c->len -= len;
 }
 
-/* Room for `need` bytes in all, which is not past most_of(). -1: there is none, and less is to be kept, or nothing at all. */
+/*
+ * Makes room for `need` bytes in total (at most most_of()). Returns -1 if there is no such room:
+ * then less is kept, or nothing.
+ */
 static int
 grow(struct capture *c, size_t need)
 {
@@ -59,7 +65,10 @@ grow(struct capture *c, size_t need)
         return 0;
 }
 
-/* The oldest bytes go where all would be past what is kept; answers how many of the `len` new ones are skipped. */
+/*
+ * Drops the oldest bytes if the total would exceed what is kept. Returns how many of the `len` new
+ * bytes to skip.
+ */
 static size_t
 make_place(struct capture *c, size_t len)
 {
@@ -68,7 +77,7 @@ make_place(struct capture *c, size_t len)
         if (c->len + len <= most_of(c))
                 return 0;
         drop_first(c, c->len + len - skip - c->cap);
-        c->first += skip;              /* nothing is kept before them then */
+        c->first += skip;              /* no earlier bytes are kept in this case */
         c->let_go += skip;
         return skip;
 }
@@ -106,7 +115,9 @@ capture_fini(struct capture *c)
         *c = (struct capture){ 0 };
 }
 
-/* Down to the cap; where it begins within a character, and is shown as text, it begins with the next one. */
+/*
+ * Cuts the capture to the cap. Text that would begin within a character begins with the next one.
+ */
 static void
 trim(struct capture *c, int is_base64)
 {
@@ -159,7 +170,7 @@ write_uint(struct json_writer *w, const char *name, uint64_t value)
         json_uint(w, value);
 }
 
-/* What the end of the exec says. 1: written. */
+/* Writes a member about the end of the exec. Returns 1 if it was written. */
 static int
 write_ending(struct json_writer *w, uint16_t tag, const char *name, const struct exec_view *v)
 {
@@ -186,7 +197,10 @@ write_ending(struct json_writer *w, uint16_t tag, const char *name, const struct
         return tag == FIELD_OUTCOME || tag == FIELD_EXIT_CODE || tag == FIELD_SIGNAL || tag == FIELD_LIMITS_REACHED;
 }
 
-/* What this answer lacks, of a command that still runs: past its limit, gone before it was asked for, and let go here. At its end the box counts the first two. */
+/*
+ * The bytes missing from this answer of a running command: over its limit, gone before the request,
+ * or dropped here. After its end the box counts the first two.
+ */
 static uint64_t
 missing(const struct exec_view *v)
 {
@@ -199,10 +213,10 @@ missing(const struct exec_view *v)
         return (dropped > gone ? dropped - gone : 0) + here;
 }
 
-/* Where an answer leaves out what a stream holds. */
+/* The places in an answer into which the bytes of the streams are inserted later. */
 struct holes { struct pour_hole rows[POUR_HOLES]; size_t count; };
 
-/* The string without its bytes, which follow in their turn. */
+/* Writes an empty string and notes the hole for its bytes, which are sent later. */
 static void
 leave_out(struct json_writer *w, const char *name, struct capture *out, struct holes *holes, int is_base64)
 {
@@ -212,7 +226,7 @@ leave_out(struct json_writer *w, const char *name, struct capture *out, struct h
         out->bytes = NULL;
 }
 
-/* What its output says. 1: written. */
+/* Writes a member about its output. Returns 1 if it was written. */
 static int
 write_output(struct json_writer *w, uint16_t tag, const char *name, struct exec_view *v, struct holes *holes, int is_base64)
 {
@@ -247,7 +261,8 @@ write_known(struct json_writer *w, uint16_t tag, const char *name, struct exec_v
         else if (tag == FIELD_PORT && v->port != 0)
                 write_uint(w, name, v->port);
         else if (tag == FIELD_STATE && (v->is_started || v->is_ended))
-                json_member_text(w, name, v->is_ended || strcmp(known, "ended") == 0 ? "ended" : "running");   /* the same call again, after its end */
+                /* the same call, repeated after the exec's end */
+                json_member_text(w, name, v->is_ended || strcmp(known, "ended") == 0 ? "ended" : "running");
         else
                 return (v->is_ended && write_ending(w, tag, name, v)) || (v->has_output && write_output(w, tag, name, v, holes, is_base64));
         return 1;

@@ -1,9 +1,9 @@
 /*
- * door/follow.c - the channel of one exec, followed without waiting.
+ * door/follow.c - follows the channel of one exec without blocking.
  *
  * Room: door (joining). Touches: fd, mem.
- * Theory: every follower reads into the same buffer, because what was read is handed on before the callback returns; a follower
- * holds no output of its own, and whoever cannot take more pauses it.
+ * Theory: all followers read into one buffer, because each passes its bytes on before the callback
+ * returns. A follower stores no output; a caller that cannot take more pauses it.
  */
 #include "door/follow.h"
 
@@ -106,7 +106,8 @@ flush(struct follow *f)
                         continue;
                 if (sent < 0) {
                         if (errno != EAGAIN)
-                                f->out_len = 0;        /* its end is told by what is read */
+                                /* the read side reports that the channel has closed */
+                                f->out_len = 0;
                         break;
                 }
                 f->out_at += (size_t)sent;
@@ -205,7 +206,8 @@ ready(struct loop_watch *w, uint32_t events)
         }
         if (f->is_paused) {
                 if ((events & (EPOLLHUP | EPOLLERR)) != 0)
-                        loop_watch_remove(&f->watch);          /* it would be told for ever; resume watches again */
+                        /* it would be reported in every turn; resume watches again */
+                        loop_watch_remove(&f->watch);
                 return;
         }
         for (int turns = f->ops->quiet ? QUIET_TURNS : 1; turns > 0 && f->is_open && !f->is_paused; turns--) {
@@ -222,7 +224,10 @@ ready(struct loop_watch *w, uint32_t events)
                         return;
                 }
         }
-        /* What more there is comes in the next turn; where there is none, nothing would wake us to say so. */
+        /*
+         * Further bytes are read in the next turn. If there are none, no event would come, so
+         * `quiet` is called now.
+         */
         if (f->is_open && !f->is_paused && f->ops->quiet && recv(f->fd, buffer, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN)
                 f->ops->quiet(f);
 }

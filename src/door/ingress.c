@@ -1,12 +1,15 @@
 /*
- * door/ingress.c - the way to ports inside: a reverse proxy of one request at a time, and a tunnel for web sockets.
+ * door/ingress.c - reverse proxy to ports inside sandboxes: one request at a time, and a tunnel for
+ * web sockets.
  *
  * Room: door (joining). Touches: fd, mem, clock.
- * Theory: the token is shown to the keeper, which gives a socket that was connected inside; each request has one of its own, so two clients never share
- * a server's connection. Heads are written anew (door/ingress_head.h), bodies framed anew, both ways through http_head.h and the parser. Each
- * direction holds a bounded number of bytes; who is slow slows only his own other side.
+ * Theory: the keeper checks the token and returns a socket that was connected inside. Each request
+ * has its own socket, so two clients never share a connection of the server. Heads are rewritten
+ * (door/ingress_head.h) and bodies are framed again. Both directions are read by http_head.h and
+ * the parser. Each direction holds a bounded number of bytes; a slow peer slows only the other side
+ * of its own connection.
  *
- *   HEAD --token--> CONNECT --socket--> EXCHANGE --answer is over--> FLUSH -> HEAD ...
+ *   HEAD --token--> CONNECT --socket--> EXCHANGE --answer is complete--> FLUSH -> HEAD ...
  *                      \-> (error) FLUSH -> LINGER   EXCHANGE --101--> TUNNEL
  */
 #include "door/ingress.h"
@@ -42,7 +45,7 @@ static void server_ready(struct loop_watch *w, uint32_t events);
 static void
 forget_request(struct proxy *p)
 {
-        /* lint: NULL once it was given back */
+        /* lint: NULL after it was freed */
         free(p->request_bytes);
         free(p->answer_bytes);
         p->request_bytes = p->answer_bytes = NULL;
@@ -98,7 +101,8 @@ proxy_refuse(struct proxy *p, const struct error *e)
 
         side_close(&p->server);
         keeper_cancel(&p->call);
-        if (p->has_answer) {                   /* half an answer is out: the end of the connection is all that can be said */
+        /* part of an answer was sent: the client only sees the connection close */
+        if (p->has_answer) {
                 proxy_die(p);
                 return;
         }
@@ -136,11 +140,18 @@ request_piece(void *data, const char *bytes, size_t len)
 static void
 told(struct keeper_call *c, const struct record *fields)
 {
-        (void)c;                               /* the call lasts as long as the connection inside, so that the keeper knows of it; nothing is told */
+        /*
+         * the call lasts as long as the connection inside, so that the keeper knows of it; it has
+         * no events
+         */
+        (void)c;
         (void)fields;
 }
 
-/* Whatever is wrong with a token, it is the same to who has none. Whoever guesses waits, and loses the place to others who come meanwhile. */
+/*
+ * Every fault of a token gives the same answer, so that a client learns nothing by guessing. That
+ * answer is delayed, and meanwhile new connections may take the place of this one.
+ */
 static void
 refuse_late(struct proxy *p)
 {
@@ -157,7 +168,8 @@ connected(struct keeper_call *c, const struct keeper_reply *r)
         int fd;
 
         if (p->state != PROXY_CONNECT)
-                return;                        /* the keeper went: what it gave stays */
+                /* the keeper closed the link: the socket that it returned stays valid */
+                return;
         if (r->error || r->fd_count == 0) {
                 if (r->error)
                         e = *r->error;
@@ -240,7 +252,7 @@ on_head(struct proxy *p)
         return begin_connect(p);
 }
 
-/* More of the body to the server. 1: something moved. */
+/* Passes more of the body to the server. Returns 1 if bytes were moved. */
 static int
 pass_request(struct proxy *p)
 {
@@ -288,7 +300,9 @@ tunnel(struct proxy *p, struct side *from, struct side *to)
         return moved;
 }
 
-/* -- turning ----------------------------------------------------------------------------------------------------------------------- */
+/*
+ * -- state changes ------------------------------------------------------------------------------
+ */
 
 static int
 on_flush(struct proxy *p)
@@ -348,8 +362,10 @@ pump(struct proxy *p)
                 if (side_flush(&p->client) < 0)
                         proxy_die(p);
                 else if (side_flush(&p->server) < 0)
-                        bytes_drop(&p->server.out, p->server.out.len);         /* it may have answered before it read everything */
-                moves |= p->client.out.len + p->server.out.len < waited;       /* there is room again */
+                        /* the server may answer before it has read everything */
+                        bytes_drop(&p->server.out, p->server.out.len);
+                /* there is room again */
+                moves |= p->client.out.len + p->server.out.len < waited;
         }
         p->is_pumping = 0;
         if (p->state == PROXY_DEAD)
@@ -387,10 +403,10 @@ client_ready(struct loop_watch *w, uint32_t events)
                         proxy_die(p);
                         return;
                 }
-                /* The first byte of a head starts its deadline; later ones do not move it. */
+                /* The first byte of a head starts its deadline; later bytes do not extend it. */
                 if (p->state == PROXY_HEAD && got > 0 && !had)
                         proxy_deadline(p, HEAD_MS);
-        /* lint: two reasons for the same */
+        /* lint: two reasons with the same result */
         } else if ((events & EPOLLRDHUP) != 0 && p->client.in.len >= SIDE_HIGH) {
                 p->client.is_eof = 1;
         } else if ((events & EPOLLRDHUP) != 0 && p->state == PROXY_CONNECT) {
@@ -409,7 +425,8 @@ server_ready(struct loop_watch *w, uint32_t events)
                 if (side_read(&p->server) < 0)
                         p->server.is_eof = 1;
         } else if ((events & (EPOLLHUP | EPOLLERR)) != 0) {
-                loop_watch_remove(&p->server.watch);   /* until there is room to read what it said last */
+                /* until there is room to read its last bytes */
+                loop_watch_remove(&p->server.watch);
         }
         moved(p);
         pump(p);

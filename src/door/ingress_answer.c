@@ -1,8 +1,9 @@
 /*
- * door/ingress_answer.c - what the server inside says, on its way to the client.
+ * door/ingress_answer.c - passes the answer of the server inside to the client.
  *
  * Room: door (joining). Touches: mem, clock.
- * Theory: none of its words pass that http_head.h and parser do not both understand; its body is framed anew. One request has one answer.
+ * Theory: nothing is passed that http_head.h and the parser do not both understand. The body is
+ * framed again. One request gets one answer.
  */
 #include <stdlib.h>
 
@@ -72,7 +73,7 @@ on_answer_head(struct proxy *p)
         if (p->answer.status == 101 && !(p->target.wants_upgrade && p->answer.wants_upgrade && http_head_find(&p->answer, "upgrade")))
                 return bad_answer(p, "it changed the protocol unasked");
         if (p->answer.status < 200 && p->answer.status != 101)
-                return 1;              /* it is not the last */
+                return 1;              /* an interim answer: another one follows */
         return begin_answer(p);
 }
 
@@ -82,7 +83,7 @@ answer_over(struct proxy *p)
         if (p->answers_in_chunks && bytes_text(&p->client.out, "0\r\n\r\n") < 0)
                 p->closes = 2;
         side_close(&p->server);
-        keeper_cancel(&p->call);               /* nothing inside is in use any more */
+        keeper_cancel(&p->call);               /* the socket inside is no longer in use */
         p->state = PROXY_FLUSH;
         return 1;
 }
@@ -110,6 +111,7 @@ proxy_pass_answer(struct proxy *p)
                 return 0;
         if (p->answer.framing == HTTP_UNTIL_CLOSE)
                 return answer_over(p);
-        proxy_die(p);                                /* cut short: and so is what the client gets */
+        /* cut short: the client's answer is cut short too */
+        proxy_die(p);
         return 0;
 }

@@ -1,9 +1,10 @@
 /*
- * door/ingress_head.c - heads on their way through the port proxy.
+ * door/ingress_head.c - checks and rewrites HTTP heads for the port proxy.
  *
  * Room: door (joining). Touches: mem.
- * Theory: nothing is passed on as it came. A head is taken apart by http_head.h and written anew from its parts, none of which can hold a line end; so
- * neither side can say to the other what http_head.h did not understand (G12).
+ * Theory: no head is forwarded as received. http_head.h splits it, and a new head is written from
+ * its parts, none of which can hold a line end. So neither side can send the other anything that
+ * http_head.h did not understand (G12).
  */
 #include "door/ingress_head.h"
 
@@ -87,7 +88,9 @@ find_in_path(const struct http_head *h, struct ingress_target *ret, struct error
         return 0;
 }
 
-/* A web socket is not held by CORS: its server, or whoever stands before it, has to look. */
+/*
+ * CORS does not apply to web sockets, so the server, or a proxy before it, must check the origin.
+ */
 static int
 check_upgrade(const struct http_head *h, struct ingress_target *ret, struct error *e)
 {
@@ -109,7 +112,7 @@ ingress_no_token(struct error *e, const char *reason, const char *sentence)
         return -1;
 }
 
-/* The name we are called by, without the token. */
+/* Stores our host name without the token. */
 static void
 note_called(const struct http_head *h, struct ingress_target *ret)
 {
@@ -151,7 +154,7 @@ is_one_of(struct http_text name, const char *const *names, size_t count)
         return 0;
 }
 
-/* Fields of this hop alone: the known ones, and those that Connection names. */
+/* Fields for one hop only: the known ones, and those that Connection names. */
 static int
 is_of_this_hop(const struct http_head *h, struct http_text name)
 {
@@ -192,7 +195,10 @@ put_framing(struct bytes *out, enum http_framing framing, uint64_t length, int s
         return bytes_text(out, line);
 }
 
-/* Servers that make variables of names read `_` as `-`: what may not be said in the one spelling is not said in the other. */
+/*
+ * Some servers turn field names into variables and read `_` as `-`. A field that is dropped in one
+ * spelling is dropped in both.
+ */
 static struct http_text
 spelled_plainly(struct http_text name, char room[64])
 {
@@ -203,18 +209,21 @@ spelled_plainly(struct http_text name, char room[64])
         return (struct http_text){ room, name.len };
 }
 
-/* A page behind one port does not tell another port's server the token it was reached by. */
+/* A page behind one port must not send its own token to the server of another port. */
 static int
 is_telling(struct http_text name, struct http_text value)
 {
         return http_text_is(name, "referer") && (holds(value, "/~") || holds(value, ".localhost"));
 }
 
-/* -- cookies in the path's form ---------------------------------------------------------------------------------------------------- */
+/*
+ * -- cookies with the token in the path ----------------------------------------------------------
+ */
 
 /*
- * All that is served by a host name shares its cookies, on every port: those of other services of this machine, too. So what is set through a
- * path goes by a name that only its token gives (FNV-1a), and nothing else is passed on.
+ * All services on one host name share its cookies, on every port, including other services of this
+ * machine. A cookie that is set through a path therefore gets a name derived from its token
+ * (FNV-1a); no other cookie is passed on.
  */
 enum { COOKIE_TAG = 18 };
 
@@ -228,7 +237,7 @@ cookie_tag(const struct ingress_target *t, char ret[COOKIE_TAG + 1])
         (void)snprintf(ret, COOKIE_TAG + 1, "c%016llx.", (unsigned long long)mark);
 }
 
-/* The next part up to a semicolon, without blanks around it. 0: there is none. */
+/* The next part up to a semicolon, without surrounding white space. Returns 0 if there is none. */
 static int
 next_part(struct http_text *rest, struct http_text *ret)
 {
@@ -278,12 +287,14 @@ ingress_write_request(const struct http_head *h, const struct ingress_target *t,
 
                 if (is_of_this_hop(h, spelled_plainly(name, room)) || is_one_of(spelled_plainly(name, room), ours, sizeof ours / sizeof *ours) || is_telling(name, value))
                         continue;
-                if (holds(value, t->token)) {          /* an Origin or Referer that names us by it */
+                /* an Origin or Referer with our name that contains the token */
+                if (holds(value, t->token)) {
                         if (!http_text_is(name, "origin"))
                                 continue;
                         value = (struct http_text){ "http://localhost", 16 };
                 } else if (t->wants_upgrade && http_text_is(name, "origin")) {
-                        value = (struct http_text){ "http://localhost", 16 };          /* it was ours: so it is theirs */
+                        /* it was our origin, so it becomes the server's own */
+                        value = (struct http_text){ "http://localhost", 16 };
                 }
                 bad |= t->is_prefix && http_text_is(name, "cookie") ? put_own_cookies(out, t, value) : put_field(out, name, value);
         }
@@ -298,7 +309,10 @@ ingress_write_request(const struct http_head *h, const struct ingress_target *t,
         return (bad | bytes_text(out, "\r\n")) != 0 ? -1 : 0;
 }
 
-/* Is this part of a cookie the attribute `name`? Its value goes to `ret`, without blanks. */
+/*
+ * Is this part of a cookie the attribute `name`? Its value goes to `ret`, without surrounding white
+ * space.
+ */
 static int
 is_attribute(struct http_text part, const char *name, struct http_text *ret)
 {
@@ -331,8 +345,9 @@ put_attribute(struct bytes *out, const struct ingress_target *t, struct http_tex
 }
 
 /*
- * A cookie without its Domain, and with its Path beneath the way its server is reached by: it is for the host and the port that set it, and for no
- * other, though ports that are reached by a way share one host name. By a way it has another name besides.
+ * Writes a cookie without its Domain, and with its Path below the prefix of its server. It is then
+ * valid only for the host and port that set it, although all ports that are reached by a prefix
+ * share one host name. With a prefix it is also renamed.
  */
 static int
 put_cookie(struct bytes *out, const struct ingress_target *t, struct http_text value)
@@ -361,7 +376,9 @@ put_cookie(struct bytes *out, const struct ingress_target *t, struct http_text v
         return bad | bytes_text(out, "\r\n");
 }
 
-/* Does the server mean itself? It was told a Host and an X-Forwarded-Host, and knows its port. */
+/*
+ * Is this the server's own name? The server knows its port, and got a Host and an X-Forwarded-Host.
+ */
 static int
 is_own_name(const struct ingress_target *t, struct http_text authority)
 {
@@ -378,7 +395,10 @@ is_own_name(const struct ingress_target *t, struct http_text authority)
         return http_text_is(authority, "localhost") || (t->called[0] != '\0' && http_text_is(authority, t->called));
 }
 
-/* A path as it is, or that of an address by which the server means itself: then it is that alone. 0: it leads elsewhere, or nobody knows where. */
+/*
+ * Accepts a path, or a URL with the server's own name, which is reduced to its path. Returns 0 for
+ * any other destination.
+ */
 static int
 find_own_path(const struct ingress_target *t, struct http_text *value)
 {
@@ -403,7 +423,7 @@ find_own_path(const struct ingress_target *t, struct http_text *value)
         return 1;
 }
 
-/* A path of the server's own gets the prefix back, where the client reached it by one. */
+/* Adds the prefix to a path of the server, if the client used a prefix. */
 static int
 put_location(struct bytes *out, const struct ingress_target *t, struct http_text value)
 {
@@ -414,7 +434,10 @@ put_location(struct bytes *out, const struct ingress_target *t, struct http_text
         return bad | bytes_put(out, value.at, value.len) | bytes_text(out, "\r\n");
 }
 
-/* The address of a page holds its token: it goes with no request to others. A page that wants even less gets that. */
+/*
+ * The URL of a page holds its token, so it must not be sent to other sites. A stricter policy of
+ * the page is kept.
+ */
 static int
 put_referrer_policy(struct bytes *out, const struct http_head *h)
 {
@@ -428,7 +451,7 @@ put_referrer_policy(struct bytes *out, const struct http_head *h)
 int
 ingress_write_answer(const struct http_head *h, const struct ingress_target *t, int is_chunked, int closes, struct bytes *out)
 {
-        /* What would bind the whole host name, of which the sandbox is only one port. */
+        /* Fields that would affect the whole host name, of which the sandbox is only one port. */
         static const char *const never[] = { "strict-transport-security", "alt-svc", "public-key-pins", "clear-site-data", "x-carrel-token", "nel", "report-to",
                                              "referrer-policy" };
         const struct http_field *upgrade = http_head_find(h, "upgrade");
@@ -441,7 +464,8 @@ ingress_write_answer(const struct http_head *h, const struct ingress_target *t, 
                 struct http_text name = h->fields[i].name, value = h->fields[i].value;
 
                 if (is_of_this_hop(h, name) || is_one_of(name, never, sizeof never / sizeof *never) ||
-                    (t->is_prefix && http_text_is(name, "service-worker-allowed")))     /* its worker would stand before every other port */
+                    /* its worker would intercept requests to all other ports */
+                    (t->is_prefix && http_text_is(name, "service-worker-allowed")))
                         continue;
                 bad |= http_text_is(name, "set-cookie") ? put_cookie(out, t, value) : http_text_is(name, "location") ? put_location(out, t, value) : put_field(out, name, value);
         }

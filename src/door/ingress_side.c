@@ -1,5 +1,6 @@
 /*
- * door/ingress_side.c - one side of the port proxy: a socket that never makes its owner wait, and what waits to be read and sent.
+ * door/ingress_side.c - one side of the port proxy: a non-blocking socket, and its queues of bytes
+ * to read and to send.
  *
  * Room: door (joining). Touches: fd, mem.
  */
@@ -27,7 +28,6 @@ side_close(struct side *s)
         *s = (struct side){ .fd = -1, .watch.fd = -1 };
 }
 
-/* -1: this side is gone. */
 int
 side_flush(struct side *s)
 {
@@ -43,7 +43,6 @@ side_flush(struct side *s)
         return 0;
 }
 
-/* -1: this side is gone. 1: something came. */
 int
 side_read(struct side *s)
 {
@@ -62,7 +61,10 @@ side_read(struct side *s)
         return got < 0 && errno != EAGAIN && errno != EINTR ? -1 : got > 0;
 }
 
-/* What is not to be read is not asked about, its end included: it would be told again and again. */
+/*
+ * Input that is not to be read is not polled, and neither is its end: it would be reported in every
+ * turn.
+ */
 void
 side_watch(struct loop *l, struct side *s, int may_read, int wants_end, void (*ready)(struct loop_watch *w, uint32_t events))
 {

@@ -2,8 +2,9 @@
  * door/keeper.c - the link to the keeper.
  *
  * Room: door (joining). Touches: fd, mem.
- * Theory: one socket, one message a datagram, a serial a call. A call that the socket has no room for waits in a queue with a bound; answers
- * are read into one buffer and are gone after the callback.
+ * Theory: one socket, one message a datagram, a serial a call. If the socket has no room for a
+ * call, the call waits in a bounded queue. Answers are read into one buffer and are valid only
+ * during the callback.
  */
 #include "door/keeper.h"
 
@@ -19,7 +20,7 @@ enum { QUEUE_MAX = 16 << 20, TURN_MAX = 64 };
 struct waiting { struct waiting *next; uint16_t kind; size_t len; unsigned char bytes[]; };
 
 struct keeper {
-        struct loop_watch watch;       /* first */
+        struct loop_watch watch;       /* must be first */
         struct loop *loop;
         int fd;
         uint32_t serial;
@@ -70,7 +71,11 @@ enqueue(struct keeper *k, uint16_t kind, const void *bytes, size_t len, struct e
 {
         struct waiting *w;
 
-        if (k->queued + len > QUEUE_MAX && kind != WIRE_CANCEL)        /* an unsaid one would leave a watcher nobody hears for ever; there is one a call */
+        /*
+         * always queued: without it the keeper would keep an unused watcher for ever; each call
+         * sends at most one
+         */
+        if (k->queued + len > QUEUE_MAX && kind != WIRE_CANCEL)
                 return fail(e, ERROR_UNAVAILABLE, "the keeper takes no more calls at the moment");
         w = malloc(sizeof *w + len);
         if (!w)
@@ -287,5 +292,6 @@ keeper_cancel(struct keeper_call *c)
         if (!k)
                 return;
         unlink_call(c);
-        (void)send_one(k, WIRE_CANCEL, &head, sizeof head, &e);       /* where the keeper is gone, so is the wait */
+        /* if the keeper has gone, its wait has ended too */
+        (void)send_one(k, WIRE_CANCEL, &head, sizeof head, &e);
 }

@@ -1,9 +1,10 @@
 /*
- * door/ladder.c - no files, no programs, no connections outward.
+ * door/ladder.c - drops access to files, programs and outgoing connections.
  *
  * Room: door (joining). Touches: this process.
- * Theory: whoever breaks the parser finds sockets that were accepted, one link to the keeper, and nothing to open. A kernel without Landlock is
- * told of by doctor; the filter on system calls is then what is left.
+ * Theory: an attacker that takes over the parser finds accepted sockets and one link to the keeper,
+ * and can open nothing. On a kernel without Landlock, which doctor reports, only the system call
+ * filter remains.
  */
 #include "door/ladder.h"
 

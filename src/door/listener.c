@@ -1,5 +1,5 @@
 /*
- * door/listener.c - accepts connections; says no to those for whom there is no place.
+ * door/listener.c - accepts connections; refuses those for which there is no place.
  *
  * Room: door (joining). Touches: fd.
  */

@@ -1,8 +1,10 @@
 /*
- * door/main.c - carrel-door: HTTP, started by `carrel serve`; and with the role `mcp` one agent's server on two pipes, started by `carrel mcp`.
+ * door/main.c - carrel-door: the HTTP server that `carrel serve` starts. With the role `mcp`, the
+ * server of one agent on two pipes, started by `carrel mcp`.
  *
  * Room: door (joining). Touches: fd, this process.
- * Theory: the ladder, top to bottom: take descriptors, close the world, loop. It ends when the keeper goes; who started it starts both again.
+ * Theory: main() takes its descriptors, drops its privileges, then runs the loop. It ends when the
+ * keeper ends; the program that started it restarts both.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -82,7 +84,11 @@ serve(const struct options *o, struct error *e)
             (o->tcp >= 0 && listener_open(&tcp, &door, o->tcp, accepted_tcp, e) < 0) ||
             (o->ingress >= 0 && listener_open(&ingress, &door, o->ingress, accepted_ingress, e) < 0))
                 return -1;
-        json_object_seed(0);                   /* from the kernel, while it can still be asked: keys of callers must not collide at will */
+        /*
+         * seeded by the kernel while it is still reachable: callers must not be able to choose
+         * colliding keys
+         */
+        json_object_seed(0);
         if (ladder_close_world(e) < 0)
                 return -1;
         result = filter_enter(FILTER_DOOR);
@@ -102,7 +108,8 @@ main(int argc, char **argv)
 
         if (argc > 1 && strcmp(argv[1], "mcp") == 0)
                 return mcp_stdio_main(argc - 1, argv + 1);
-        (void)prctl(PR_SET_NAME, "carrel-door", 0, 0, 0);      /* not that of a memory file */
+        /* otherwise it has the name of a memory file */
+        (void)prctl(PR_SET_NAME, "carrel-door", 0, 0, 0);
         if (read_options(argc, argv, &o) < 0) {
                 (void)fprintf(stderr, "carrel-door: --keeper-fd N --http-fd N [--tcp-fd N] [--ingress-fd N]\n");
                 return 125;

@@ -1,9 +1,11 @@
 /*
- * door/mcp_http.c - one POST is one message, and its answer is JSON, or a stream of events once there is something to tell before it.
+ * door/mcp_http.c - one POST is one message. Its answer is JSON, or a stream of events if
+ * notifications come before it.
  *
  * Room: door (joining). Touches: mem clock.
- * Theory: a client that closes its connection has cancelled; the exchange's hook says so, and the command's tree is killed. A stream that is quiet
- * says a comment now and then, so that nobody between us takes it for dead.
+ * Theory: a client that closes its connection cancels its request: the exchange calls its hook, and
+ * the command's tree is killed. An idle stream sends a comment at intervals, so that no proxy
+ * between closes it.
  */
 #include "door/mcp_http.h"
 
@@ -19,15 +21,15 @@
 enum { QUIET_MS = 15000, VALUE_MAX = 512 };
 
 struct post {
-        struct mcp_sink sink;          /* first */
+        struct mcp_sink sink;          /* must be first */
         struct exchange *x;
         struct mcp_request *request;
         struct loop_timer quiet;
-        size_t waiting;                /* bytes the client has not taken */
+        size_t waiting;                /* bytes the client has not read */
         bool may_stream, is_over;
 };
 
-/* One for the program: it has one link to the keeper. */
+/* One for the program, which has one link to the keeper. */
 static struct mcp_server *server;
 static struct mcp_keeper backend;
 
@@ -75,7 +77,8 @@ on_answer(struct mcp_sink *s, int status, const char *json, size_t len)
         } else if (len >= POUR_LEAST && exchange_keep(x, len, &e) < 0) {
                 exchange_fail(x, &e);
         } else {
-                (void)exchange_keep(x, 0, &e); /* from here on it is what waits for the client */
+                /* from here on the queued bytes are counted instead */
+                (void)exchange_keep(x, 0, &e);
                 exchange_answer(x, status, len > 0 ? "application/json" : NULL, json, len);
         }
 }

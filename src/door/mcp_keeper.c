@@ -1,9 +1,10 @@
 /*
- * door/mcp_keeper.c - the backend of the tools that is the daemon.
+ * door/mcp_keeper.c - the daemon as the backend of the MCP tools.
  *
  * Room: door (joining). Touches: mem fd random.
- * Theory: a call is a link from its first message to its end: to the keeper until the reply, to the box while there is a channel. A link is let go
- * before whoever made the call hears that it is over, because the next call may begin in the same struct.
+ * Theory: a call has a link from its first message to its end: to the keeper until the reply, to
+ * the box while there is a channel. The link is dropped before the caller gets the end of the call,
+ * because the next call may start in the same struct.
  */
 #include "door/mcp_keeper.h"
 
@@ -17,25 +18,29 @@
 #include "event/outcome.h"
 #include "loop/later.h"
 
-enum { PATIENCE_MS = 3000 /* as libcarrel dials again */, KEY_ENTRY = 64 /* bytes of an own key in a record, at most */, REPEATS_MAX = 3 };
+enum { PATIENCE_MS = 3000 /* as libcarrel reconnects */, KEY_ENTRY = 64 /* bytes of a generated key in a record, at most */, REPEATS_MAX = 3 };
 
 struct link {
-        struct keeper_call call;       /* first */
+        struct keeper_call call;       /* must be first */
         struct mcp_keeper *in;
-        struct loop_timer patience;    /* while it is parked: for a daemon that is started again */
-        struct link *next;             /* parked after it */
+        /* while it is parked: how long to wait for the daemon's restart */
+        struct loop_timer patience;
+        struct link *next;             /* the next parked link */
         enum operation_code op;
-        unsigned char *bytes;          /* a copy of its record, where it can be sent again */
+        unsigned char *bytes;          /* a copy of its record, if it can be sent again */
         size_t len;
         bool is_parked;
-        unsigned repeats;              /* because its channel broke off before the command had begun */
+        /* because its channel broke before the command had started */
+        unsigned repeats;
         struct follow follow;
-        struct mcp_call *of;           /* NULL once it was let go */
-        uint64_t seen[2];              /* bytes of each stream, up to where it was heard */
+        struct mcp_call *of;           /* NULL after it was dropped */
+        uint64_t seen[2];              /* bytes of each stream that were received */
         bool has_channel, has_started;
 };
 
-/* -- waiting for a daemon that is started again --------------------------------------------------------------------------------- */
+/*
+ * -- waiting for a restarting daemon ------------------------------------------------------------
+ */
 
 static void
 unpark(struct link *l)
@@ -50,7 +55,7 @@ unpark(struct link *l)
         l->is_parked = false;
 }
 
-/* -- letting go ------------------------------------------------------------------------------------------------------------- */
+/* -- dropping a link --------------------------------------------------------------------------- */
 
 static struct mcp_call *
 let_go(struct link *l, bool is_left)
@@ -136,7 +141,7 @@ on_lost(struct follow *f)
                 return;
         c = let_go(l, false);
         if (has_started)
-                c->ops->ended(c, &lost);       /* what was begun ends once, in one word */
+                c->ops->ended(c, &lost);       /* a command that started reports exactly one end */
         else
                 c->ops->lost(c);
 }
@@ -164,7 +169,7 @@ refuse(struct link *l, const struct error *e)
         c->ops->refused(c, &kept);
 }
 
-/* The channel opens before the reply is told: whoever hears it may already send. */
+/* Opens the channel before it passes on the reply, because the callback may already send. */
 static void
 reply_with_channel(struct link *l, struct mcp_backend *b, const struct keeper_reply *r)
 {
@@ -213,7 +218,10 @@ park(struct link *l, struct error *e)
         return 0;
 }
 
-/* It may have had its effect already: then only a call that has the same one twice is made again. */
+/*
+ * The call may already have had its effect. It is repeated only if a second execution has no
+ * further effect.
+ */
 static bool
 may_repeat(const struct link *l)
 {
@@ -231,7 +239,10 @@ send_again(struct link *l, struct error *e)
         return keeper_call(l->in->keeper, &l->call, l->op, &w, e);
 }
 
-/* The keeper that gave the channel has died before its box took the other end. A call that may not be repeated is lost. */
+/*
+ * The keeper that gave the channel died before its box received the other end. A call that may not
+ * be repeated is lost.
+ */
 static bool
 make_again(struct link *l)
 {
@@ -259,7 +270,7 @@ mcp_keeper_is_back(struct mcp_keeper *b)
         }
 }
 
-/* Sent, and the daemon ended before it answered. */
+/* The call was sent, and the daemon ended before it answered. */
 static void
 lost_answer(struct link *l, const struct error *gone)
 {
@@ -301,7 +312,10 @@ takes_key(enum operation_code op)
         return false;
 }
 
-/* A call that its client gave no key: with one of its own it can be made again when the daemon ends before it answers, and has one effect. */
+/*
+ * Adds a generated key to a call without a client's key. The call can then be repeated if the
+ * daemon ends before it answers, and still has only one effect.
+ */
 static void
 give_own_key(struct record_writer *w, enum operation_code op)
 {
@@ -318,7 +332,7 @@ give_own_key(struct record_writer *w, enum operation_code op)
         record_text(w, FIELD_KEY, key);
 }
 
-/* In the daemon itself there is no other keeper to wait for: it goes with this one. */
+/* The door never repeats calls and keeps no copy: it ends together with its keeper. */
 static void
 keep_copy(struct link *l, const struct record_writer *w)
 {
@@ -328,7 +342,10 @@ keep_copy(struct link *l, const struct record_writer *w)
                 memcpy(l->bytes, w->bytes, w->len);
 }
 
-/* Was it not delivered because the daemon is not there? `e` says why where there was one. */
+/*
+ * Was the call not delivered because the daemon is not running? `e` is the reason, if there was
+ * one.
+ */
 static bool
 may_wait(const struct link *l, const struct record_writer *w, struct error *e)
 {

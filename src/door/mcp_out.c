@@ -1,9 +1,9 @@
 /*
- * door/mcp_out.c - lines to standard output, which is another program's to read.
+ * door/mcp_out.c - writes lines to standard output, which another program reads.
  *
  * Room: door (joining). Touches: mem fd.
- * Theory: they go out in pieces of PIPE_BUF, which a pipe that is ready always takes: so the descriptor, which may be another program's too, stays
- * blocking, and nobody waits.
+ * Theory: it writes pieces of PIPE_BUF bytes, which a writable pipe always takes. So the
+ * descriptor, which other programs may share, stays in blocking mode, and no write blocks.
  */
 #include "door/mcp_out.h"
 
@@ -34,7 +34,7 @@ ready(struct loop_watch *w, uint32_t events)
                 return;
         if (done < 0) {
                 loop_watch_remove(&o->watch);
-                loop_stop(o->loop);    /* nobody reads any more */
+                loop_stop(o->loop);    /* the reader has closed */
                 return;
         }
         o->queue_at += (size_t)done;
@@ -44,7 +44,7 @@ ready(struct loop_watch *w, uint32_t events)
         loop_watch_remove(&o->watch);
 }
 
-/* What waits is written at once where its descriptor cannot be waited for: a file. */
+/* A file cannot be polled, so the queued lines are written to it at once. */
 static void
 begin(struct mcp_out *o)
 {

@@ -1,10 +1,12 @@
 /*
- * door/mcp_stdio.c - the protocol over two pipes.
+ * door/mcp_stdio.c - the Model Context Protocol over two pipes.
  *
  * Room: door (joining). Touches: mem fd clock this process.
- * Theory: it is one agent's server and ends with it: at the end of input (or SIGTERM) every command in flight and every background process that is
- * not kept dies with its channel, and the sandbox that was made for this agent is stopped. A keeper that goes is started again by who started it:
- * commands go on meanwhile, because their channels are the boxes', and so does this program.
+ * Theory: it serves one agent and ends with it. At the end of input (or SIGTERM), its channels
+ * close. That kills every running command and every background process that is not kept. The
+ * sandbox that was created for this agent is stopped. If the keeper ends, the program that started
+ * it restarts it. Commands keep running meanwhile, because the boxes own their channels, and so
+ * does this program.
  */
 #include "door/mcp_stdio.h"
 
@@ -32,7 +34,7 @@
 #include "text/visible.h"
 #include "wire/trust.h"
 
-enum { READ_ROOM = 64 * 1024, STOP_MS = 10000, RETURN_MS = 30000 /* for a daemon that is started again */, RETRY_MS = 50 };
+enum { READ_ROOM = 64 * 1024, STOP_MS = 10000, RETURN_MS = 30000 /* time for a daemon to restart */, RETRY_MS = 50 };
 
 struct stdio {
         struct loop *loop;
@@ -43,25 +45,25 @@ struct stdio {
         const struct stdio_options *options;
         struct mcp_out out;
         struct loop_watch in, signals;
-        struct loop_timer again;       /* input that cannot be waited for is always ready */
+        struct loop_timer again;       /* for input that cannot be polled: it is always ready */
         struct mcp_bytes line;
-        bool is_too_long;              /* the line: of it only the id is looked for */
+        bool is_too_long;              /* the line is too long: only its id is searched */
         struct mcp_id_scan id;
         bool is_ending;
-        struct mcp_call call;          /* what the program itself asks for: its sandbox's beginning and end */
+        struct mcp_call call;          /* the program's own calls: create and stop its sandbox */
         struct loop_timer patience, back;
-        uint64_t gone_ms;              /* when the keeper went */
-        uid_t keeper_uid;              /* whose it was */
-        char made[65];                 /* the sandbox that was made for this agent */
-        struct mcp_bytes names;        /* of sandboxes that are still to be stopped, each with its NUL */
+        uint64_t gone_ms;              /* when the keeper closed the link */
+        uid_t keeper_uid;              /* the user that ran it */
+        char made[65];                 /* the sandbox that was created for this agent */
+        struct mcp_bytes names;        /* sandboxes that must still be stopped, each with its NUL */
         size_t names_at;
         int status;
 };
 
-/* A message in flight: its sink, and where it writes. */
+/* A message in progress: its sink, and the state it writes to. */
 struct entry { struct mcp_sink sink; struct stdio *s; };
 
-static struct stdio it;                /* one to a program */
+static struct stdio it;                /* one per program */
 
 /* -- out ------------------------------------------------------------------------------------------------------------------------ */
 
@@ -97,7 +99,9 @@ is_full(struct mcp_sink *sink)
         return mcp_out_is_full(&((struct entry *)(void *)sink)->s->out);
 }
 
-/* -- the end: what was made for this agent is stopped --------------------------------------------------------------------------------- */
+/*
+ * -- the end: stops what was created for this agent -----------------------------------------------
+ */
 
 static void
 stop(struct stdio *s)
@@ -192,7 +196,7 @@ no_patience(struct loop_timer *t)
         stop(&it);
 }
 
-/* A daemon of our own goes with us, so everything in it does. */
+/* A private daemon ends with this program, and so does everything in it. */
 static void
 end(struct stdio *s)
 {
@@ -324,9 +328,11 @@ listen_to_input(struct stdio *s, struct error *e)
         return result < 0 ? fail_sys(e, ERROR_INTERNAL, -result, "standard input cannot be waited for") : 0;
 }
 
-/* -- the beginning: the sandbox of this agent ----------------------------------------------------------------------------------------- */
+/*
+ * -- the start: the sandbox of this agent ---------------------------------------------------------
+ */
 
-/* What a manifest holds may steer a terminal: there it is only shown. */
+/* Text from a manifest may contain terminal control codes: they are shown, never executed. */
 static void
 say_visibly(const char *text)
 {
@@ -338,7 +344,7 @@ say_visibly(const char *text)
         (void)fwrite(shown, 1, len, stderr);
 }
 
-/* "carrel mcp: FILE:LINE:COLUMN: sentence", then code and place, then what to do. */
+/* "carrel mcp: FILE:LINE:COLUMN: message", then code and place, then the hint. */
 static void
 say(const char *file, const struct error *e)
 {
@@ -448,7 +454,7 @@ read_manifest(const char *fd_text, struct arena *arena, const struct node **ret,
 
 static void keeper_gone(void *data);
 
-/* The daemon that was started again is the same user's, or it is somebody else who listens there now. */
+/* A restarted daemon runs as the same user. Any other user's socket on that path is refused. */
 static int
 connect_again(const char *path, uid_t owner)
 {
@@ -487,7 +493,7 @@ come_back(struct loop_timer *t)
         loop_stop(s->loop);
 }
 
-/* Told from within the link, which is closed a turn later. */
+/* The link calls this itself, so it is closed one turn later. */
 static void
 keeper_gone(void *data)
 {

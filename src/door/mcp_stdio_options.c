@@ -1,5 +1,6 @@
 /*
- * door/mcp_stdio_options.c - the command line of an agent's server. Its words come from `carrel mcp`, which has judged them.
+ * door/mcp_stdio_options.c - the command line of an agent's server. `carrel mcp` passes it, and has
+ * checked it.
  *
  * Room: door (joining). Touches: nothing.
  */

@@ -1,9 +1,10 @@
 /*
- * door/pour.c - a long JSON answer, written as the client takes it.
+ * door/pour.c - sends a long JSON answer in pieces, as the client reads it.
  *
  * Room: door (joining). Touches: mem.
- * Theory: one piece a turn, then whoever else waits; while the client's queue is full nothing is written, and its draining goes on. The parts
- * are the text up to a hole, the hole, and so on to the text's end.
+ * Theory: it writes one piece a turn, so that other clients are served between. While the client's
+ * queue is full it writes nothing, and continues when the queue has drained. The parts are the text
+ * up to a hole, the hole, and so on to the end of the text.
  */
 #include "door/pour.h"
 
@@ -13,7 +14,7 @@
 #include "door/ask.h"
 #include "loop/later.h"
 
-enum { PIECE = 96 * 1024 /* bytes a turn; a multiple of three, which base64 needs */, OUT_ROOM = BASE64_ROOM(PIECE) };
+enum { PIECE = 96 * 1024 /* bytes a turn; a multiple of three for base64 */, OUT_ROOM = BASE64_ROOM(PIECE) };
 
 struct pouring {
         struct exchange *x;
@@ -54,7 +55,7 @@ write_text(struct pouring *p, size_t hole)
         return queued;
 }
 
-/* One buffer for all: what is written is handed on before this returns. */
+/* One buffer for all answers: its bytes are passed on before this returns. */
 static size_t
 write_hole(struct pouring *p, const struct pour_hole *h)
 {
@@ -82,7 +83,7 @@ go_on(struct loop_timer *t)
 
         if (p->part == 2 * p->count + 1) {
                 pouring_fini(p);
-                (void)exchange_keep(x, 0, NULL);     /* less is never refused */
+                (void)exchange_keep(x, 0, NULL);     /* a smaller amount is never refused */
                 exchange_end(x);
         } else if (queued <= EXCHANGE_HIGH && loop_timer_set(x->loop, &p->turn, 0, go_on) < 0) {
                 pouring_fini(p);

@@ -1,5 +1,5 @@
 /*
- * door/range.c - which part of a file a request wants.
+ * door/range.c - which part of a file a request asks for.
  *
  * Room: door (joining). Touches: nothing.
  */
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Digits to a number; *at moves on. -1: none, or too many. */
+/* Reads digits as a number and advances *at. Returns -1 if there are none, or too many. */
 static int
 read_number(const char **at, uint64_t *ret)
 {

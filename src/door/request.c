@@ -1,8 +1,10 @@
 /*
- * door/request.c - one request comes in: its head is judged, its body collected, or passed on while it comes.
+ * door/request.c - reads one request: checks its head, then collects its body or passes it on as it
+ * arrives.
  *
  * Room: door (joining). Touches: mem, clock.
- * Theory: bytes of a message go to the parser only after http_body_take() has counted them to it (G01); where the two disagree the connection ends.
+ * Theory: the parser gets only bytes that http_body_take() has counted as part of the message
+ * (G01). If the two disagree, the connection ends.
  */
 #include "door/request.h"
 
@@ -13,7 +15,7 @@
 #include "door/admit.h"
 #include "door/crowd.h"
 
-enum { BODY_FITS, BODY_TOO_LARGE, BODY_TOO_MANY /* of all */, BODY_TOO_GREEDY /* of one owner */ };
+enum { BODY_FITS, BODY_TOO_LARGE, BODY_TOO_MANY /* of all owners */, BODY_TOO_GREEDY /* of one owner */ };
 enum { BODY_MS = 30 * 1000, STREAM_MS = 300 * 1000 };
 
 void
@@ -109,7 +111,7 @@ request_body(struct connection *c)
         struct error e;
         size_t taken;
 
-        if (c->is_done) {                      /* answered before it was read */
+        if (c->is_done) {                      /* answered before the body was read */
                 c->is_last = 1;
                 c->state = CONNECTION_FLUSH;
                 return 1;
@@ -129,7 +131,8 @@ request_body(struct connection *c)
                 if (c->state == CONNECTION_DEAD)
                         return 0;
                 bytes_drop(&c->in, taken);
-                if ((c->route.flags & ROUTE_STREAM) != 0)      /* another has its time once, however it comes */
+                /* a collected body has one fixed deadline, however slowly it arrives */
+                if ((c->route.flags & ROUTE_STREAM) != 0)
                         connection_deadline(c, STREAM_MS);
         }
         if (c->is_too_large) {
@@ -145,13 +148,14 @@ request_body(struct connection *c)
         if (c->body.is_over && c->reader.is_complete)
                 body_is_over(c);
         else if (c->body.is_over || c->reader.is_complete)
-                connection_die(c);                        /* the two readers disagree: there is no honest way on */
+                /* the two readers disagree: the connection cannot be used safely any more */
+                connection_die(c);
         return c->state != CONNECTION_DEAD && (c->in.len > 0 || c->state != CONNECTION_BODY);
 }
 
 /* -- heads ------------------------------------------------------------------------------------------------------------------ */
 
-/* Writes ends into the copy of the head, so that its words are C strings. */
+/* Writes NULs into the copy of the head, so that its values are C strings. */
 static void
 end_strings(struct connection *c)
 {
@@ -192,7 +196,9 @@ read_head(struct connection *c, size_t len, struct error *e)
         return 0;
 }
 
-/* Finds the route and judges what the head says. A refusal here costs the connection only where a body would follow. */
+/*
+ * Finds the route and checks the head. A refusal closes the connection only if a body would follow.
+ */
 static int
 admit(struct connection *c, struct error *e)
 {
@@ -212,7 +218,7 @@ admit(struct connection *c, struct error *e)
         return admit_body(&c->head, (c->route.flags & ROUTE_ANY_TYPE) != 0, (c->route.flags & ROUTE_STREAM) != 0 ? UINT64_MAX : BODY_MAX, e);
 }
 
-/* The body is read, if there is one, or the connection ends with the answer. */
+/* Answers with an error. If the request has a body, the connection ends with that answer. */
 static void
 reject(struct connection *c, const struct error *e)
 {
@@ -236,7 +242,10 @@ go_on(struct connection *c)
                 handle(c);
 }
 
-/* -- whose it is -------------------------------------------------------------------------------------------------------------- */
+/*
+ * -- the owner of a request
+ * ------------------------------------------------------------------------
+ */
 
 void
 request_owner_of_uid(uid_t uid, char ret[REQUEST_OWNER_LEN])
@@ -244,7 +253,7 @@ request_owner_of_uid(uid_t uid, char ret[REQUEST_OWNER_LEN])
         (void)snprintf(ret, REQUEST_OWNER_LEN, "uid:%lu", (unsigned long)uid);
 }
 
-/* Tells tokens apart (FNV-1a) without keeping them; never 0. */
+/* Distinguishes tokens (FNV-1a) without storing them; never 0. */
 static uint64_t
 mark_of(const char *token)
 {
@@ -290,7 +299,7 @@ ask(struct connection *c)
         return 1;
 }
 
-/* Its connection counts for whoever asks, before anything is done for him. */
+/* Counts the connection for its caller, before any work is done for that caller. */
 static int
 identify(struct connection *c)
 {

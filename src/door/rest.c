@@ -1,5 +1,5 @@
 /*
- * door/rest.c - operations that only ask and answer, and the stream of events.
+ * door/rest.c - operations that make one call and answer, and the stream of events.
  *
  * Room: door (joining). Touches: mem.
  */
@@ -17,7 +17,7 @@
 enum { QUIET_MS = 15 * 1000 };
 
 struct asked {
-        struct keeper_call call;       /* first */
+        struct keeper_call call;       /* must be first */
         struct exchange *x;
         const struct operation *operation;
         struct json_writer w;
@@ -32,7 +32,7 @@ status_of(const struct operation *o)
         return o->code == OP_CREATE || o->code == OP_CLAIM || o->code == OP_TOKEN_CREATE ? 201 : 200;
 }
 
-/* What a list is answered with besides its entries stands in the last reply. */
+/* The last reply holds the members of a list answer that are not items. */
 static void
 end_items(struct asked *a, const struct record *fields)
 {
@@ -130,7 +130,7 @@ rest_openapi(struct exchange *x, const struct route *r)
 /* -- events ---------------------------------------------------------------------------------------------------------------- */
 
 struct watched {
-        struct keeper_call call;       /* first */
+        struct keeper_call call;       /* must be first */
         struct exchange *x;
         struct loop_timer quiet;
 };
@@ -175,7 +175,7 @@ watch_answered(struct keeper_call *c, const struct keeper_reply *r)
         (void)loop_timer_set(w->x->loop, &w->quiet, loop_now_ms() + QUIET_MS, speak);
 }
 
-/* No more comes: who reads again asks what there is, and watches anew. */
+/* Ends the stream. A client reads the current state and then watches again. */
 static void
 watch_over(struct watched *w)
 {
@@ -183,7 +183,10 @@ watch_over(struct watched *w)
         watch_end(w);
 }
 
-/* One who does not read his events is ended, and finds them by asking: they are not kept for him without end. */
+/*
+ * Ends the stream of a client that does not read its events, because they are not queued without
+ * limit. The client finds the state by reading it.
+ */
 static void
 watch_overflow(struct watched *w)
 {

@@ -1,11 +1,13 @@
 /*
- * door/rest_exec.c - running a command, and reading what one printed: answered when it has ended, at once, or as it comes.
+ * door/rest_exec.c - runs a command, or reads the output of one. It answers when the command has
+ * ended, at once, or as output arrives.
  *
  * Room: door (joining). Touches: mem, fd (through its follower).
- * Theory: the keeper gives a channel and is out of the way. Whoever goes while his foreground command runs closes its channel, and the box kills
- * the tree (C15); whoever only watched closes nothing but his own view. Output passes through with a bound: a client who does not
- * read pauses the follower, and then the box decides by the exec's flags. Of what the wall refused a command its end says only that there was something: what it
- * was is asked of the keeper, who had been told before.
+ * Theory: the keeper gives a channel and takes no further part. If a client disconnects while its
+ * foreground command runs, its channel closes and the box kills the tree (C15). A client that only
+ * watches closes nothing but its own view. The output buffer is bounded: a client that does not
+ * read pauses the follower, and the box then acts by the exec's flags. The end of a command only
+ * says whether the wall refused something. The keeper has the details and is asked for them.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -26,29 +28,34 @@
 #include "loop/later.h"
 
 enum mode {
-        MODE_WHOLE,            /* JSON at its end */
+        MODE_WHOLE,            /* JSON when it has ended */
         MODE_STARTED,          /* JSON as soon as it runs */
-        MODE_NOW,              /* JSON with what is there now */
-        MODE_EVENTS,           /* server-sent events to its end */
-        MODE_RAW,              /* bytes of one stream to its end */
-        MODE_RAW_NOW,          /* bytes of one stream, what is there now */
+        MODE_NOW,              /* JSON with the output so far */
+        MODE_EVENTS,           /* server-sent events until it ends */
+        MODE_RAW,              /* bytes of one stream until it ends */
+        MODE_RAW_NOW,          /* bytes of one stream, those available now */
 };
 
 #define LAST_OF_ALL ".end"
 
-enum { QUIET_MS = 15 * 1000, ID_ROOM = 65, NAME_ROOM = 201, CWD_ROOM = 201 /* the beginnings of both, for a message */ };
+enum { QUIET_MS = 15 * 1000, ID_ROOM = 65, NAME_ROOM = 201, CWD_ROOM = 201 /* the first bytes of both, for a message */ };
 
 struct session {
-        struct keeper_call call;       /* first */
+        struct keeper_call call;       /* must be first */
         struct follow follow;
         struct loop_timer quiet;
         struct exchange *x;
         enum mode mode;
-        int is_watcher, is_base64, stays, stream;      /* is_watcher: of an exec of others; stays: the exec goes on without this client */
-        size_t kept;                   /* bytes of captures that count */
-        uint64_t want[2], seen[2];     /* MODE_NOW: so far it has printed; so far it was told */
-        uint64_t given[2];             /* MODE_EVENTS: where each stream goes on behind the last event */
-        char tails[2][4];              /* MODE_EVENTS: the beginning of a character whose end has not come */
+        /*
+         * is_watcher: the exec belongs to another call; stays: the exec keeps running without this
+         * client
+         */
+        int is_watcher, is_base64, stays, stream;
+        size_t kept;                   /* counted bytes of the captures */
+        uint64_t want[2], seen[2];     /* MODE_NOW: bytes printed so far; bytes received so far */
+        uint64_t given[2];             /* MODE_EVENTS: offset of each stream after the last event */
+        /* MODE_EVENTS: the first bytes of a character that is not complete yet */
+        char tails[2][4];
         size_t tail_lens[2];
         uint64_t tail_ends[2];
         char id[ID_ROOM], name[NAME_ROOM], cwd[CWD_ROOM];
@@ -121,7 +128,10 @@ speak(struct loop_timer *t)
         (void)exchange_comment(s->x);
 }
 
-/* The id of an event: where standard output and standard error go on behind it, and whether that was the end. */
+/*
+ * The id of an event: the offsets of standard output and standard error after it, and whether it is
+ * the last one.
+ */
 static size_t
 send_event(struct session *s, const char *event, bool is_end, const struct json_writer *w)
 {
@@ -169,7 +179,10 @@ send_piece(struct session *s, int i, const char *bytes, size_t len, uint64_t off
         return queued;
 }
 
-/* A character that is cut by the end of a piece waits for the rest; a gap in between means that it never comes. */
+/*
+ * A character that is cut at the end of a piece waits for the rest. After a gap the rest never
+ * arrives.
+ */
 static size_t
 tell_text(struct session *s, int i, const char *bytes, size_t len, uint64_t offset)
 {
@@ -214,7 +227,9 @@ end_events(struct session *s)
         end_session(s);
 }
 
-/* -- what the channel tells --------------------------------------------------------------------------------------------------- */
+/*
+ * -- callbacks of the channel -------------------------------------------------------------------
+ */
 
 static void
 on_started(struct follow *f, const struct channel_started *started)
@@ -239,7 +254,10 @@ on_failed(struct follow *f, const struct wire_exec_failed *failed)
         fail_session(s, &e);
 }
 
-/* A view that cannot hold what was asked for is refused: nothing is lost by asking again. */
+/*
+ * A view that cannot hold the requested output is refused: the client can repeat the request
+ * without losing output.
+ */
 static void
 add_output(struct session *s, struct capture *c, const void *bytes, size_t len, uint64_t offset)
 {
@@ -294,7 +312,7 @@ tell_end(struct session *s)
         }
 }
 
-/* Without an answer the end is told all the same: denials can still be asked for. */
+/* Reports the end even if this call failed: the denials can still be read later. */
 static void
 refusals_told(struct keeper_call *c, const struct keeper_reply *r)
 {
@@ -329,7 +347,10 @@ on_end(struct follow *f, const struct channel_end *end)
                 tell_end(s);
 }
 
-/* What was begun ends once, in one word, also when its box is killed: nobody saw its end. */
+/*
+ * A command that started reports exactly one end, also if its box was killed and its exact end is
+ * unknown.
+ */
 static void
 tell_lost(struct session *s)
 {
@@ -348,7 +369,8 @@ on_lost(struct follow *f)
 
         if (!s->view.is_started && strcmp(record_get_text(&fields, FIELD_STATE, ""), "ended") == 0)
                 (void)fail_at(&e, ERROR_EXEC_NOT_FOUND, "exec", "forgotten", "the command has ended, and what it printed is no longer kept");
-        else if ((!s->view.is_started && s->is_watcher) || s->mode == MODE_RAW || s->mode == MODE_RAW_NOW)     /* bytes alone cannot say it: they break off */
+        /* a raw stream cannot carry an error: it is cut off */
+        else if ((!s->view.is_started && s->is_watcher) || s->mode == MODE_RAW || s->mode == MODE_RAW_NOW)
                 (void)fail_at(&e, ERROR_BACKEND_FAILED, NULL, "lost", "the sandbox ended, or its box broke off, before the command's end was known");
         else {
                 tell_lost(s);
@@ -357,7 +379,10 @@ on_lost(struct follow *f)
         fail_session(s, &e);
 }
 
-/* Everything that had come was told: a snapshot is whole once that is as much as was printed when it was asked for. */
+/*
+ * All received bytes were passed on. A snapshot is complete once it has as many bytes as were
+ * printed at the time of the request.
+ */
 static void
 on_quiet(struct follow *f)
 {
@@ -376,7 +401,9 @@ on_quiet(struct follow *f)
 static const struct follow_ops to_the_end = { .started = on_started, .failed = on_failed, .output = on_output, .ended = on_end, .lost = on_lost, .room = room_for_output };
 static const struct follow_ops what_is_there = { .started = on_started, .failed = on_failed, .output = on_output, .ended = on_end, .lost = on_lost, .quiet = on_quiet, .room = room_for_output };
 
-/* -- what the keeper answers ---------------------------------------------------------------------------------------------------- */
+/*
+ * -- the keeper's replies ------------------------------------------------------------------------
+ */
 
 static void
 introduced(struct session *s, const struct keeper_reply *r)
@@ -434,7 +461,10 @@ tell_port(struct session *s, const char *event)
         json_fini(&w);
 }
 
-/* A declared port listens, or the time to wait for one is over: who waited for that is answered, and the command goes on. */
+/*
+ * A declared port listens, or the wait for it has timed out: answers the waiting client, and the
+ * command keeps running.
+ */
 static void
 port_told(struct keeper_call *c, const struct record *fields)
 {
@@ -450,7 +480,7 @@ port_told(struct keeper_call *c, const struct record *fields)
         tell_port(s, s->view.port != 0 ? "port" : "port-timeout");
 }
 
-/* -- asking ------------------------------------------------------------------------------------------------------------------------- */
+/* -- requests ---------------------------------------------------------------------------------- */
 
 static const struct exchange_hooks hooks = { .gone = client_gone, .drained = drained };
 
@@ -559,7 +589,7 @@ read_output_mode(struct session *s, struct error *e)
         return 0;
 }
 
-/* One of the two numbers of an event's id; advances `*at`. */
+/* Reads one of the two numbers of an event's id; advances `*at`. */
 static bool
 read_given(const char **at, uint64_t *ret)
 {
@@ -572,7 +602,7 @@ read_given(const char **at, uint64_t *ret)
         return *ret <= NUMBER_EXACT_MAX;
 }
 
-/* 1: the client has it all. */
+/* Returns 1 if the client already has all events. */
 static int
 read_last_event(const char *id, uint64_t *ret, struct error *e)
 {
@@ -584,7 +614,7 @@ read_last_event(const char *id, uint64_t *ret, struct error *e)
         return error_hint(e, "Send the `id:` of the last event that came, or leave the header out and use stdout_offset and stderr_offset."), -1;
 }
 
-/* The offset of one stream, whether the query has said one or not. */
+/* Sets the offset of one stream, whether or not the query has set one. */
 static void
 put_offset(struct record_writer *w, uint16_t tag, uint64_t value)
 {
@@ -597,7 +627,10 @@ put_offset(struct record_writer *w, uint16_t tag, uint64_t value)
                 record_uint(w, tag, value);
 }
 
-/* 1: there is nothing to go on with, and it was answered so. */
+/*
+ * Resumes after the client's last event. Returns 1 if no events are left; that was answered with
+ * 204.
+ */
 static int
 go_on(struct session *s, struct record_writer *w, struct error *e)
 {
@@ -646,10 +679,12 @@ rest_output(struct exchange *x, const struct route *r)
         s->view.streams[1].first = record_get_uint(&call, FIELD_STDERR_OFFSET, 0);
         s->given[0] = s->view.streams[0].first;
         s->given[1] = s->view.streams[1].first;
-        s->seen[0] = s->view.streams[0].first;         /* what is before is not asked for: from the last byte on nothing is waited for */
+        /* earlier bytes are not requested, so bytes before this offset are not waited for */
+        s->seen[0] = s->view.streams[0].first;
         s->seen[1] = s->view.streams[1].first;
         take_cap(s, &call);
-        if (s->stream != 0)                    /* of the other stream nothing is wanted: from beyond its end on */
+        /* no output of the other stream: its offset is beyond the end */
+        if (s->stream != 0)
                 record_uint(&w, s->stream == 1 ? FIELD_STDERR_OFFSET : FIELD_STDOUT_OFFSET, NUMBER_EXACT_MAX);
         if (ask_with(x, r->operation, &w, &s->call, &e) < 0)
                 fail_session(s, &e);

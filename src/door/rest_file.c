@@ -1,5 +1,5 @@
 /*
- * door/rest_file.c - reading a file, looking into a directory, and changes that carry no bytes.
+ * door/rest_file.c - reads files, lists directories, and makes changes that carry no bytes.
  *
  * Room: door (joining). Touches: mem.
  */
@@ -26,18 +26,18 @@ static const char *const encoding_only[] = { "encoding", NULL };
 /* -- reading ------------------------------------------------------------------------------------------------------------- */
 
 struct reading {
-        struct filer filer;            /* first */
+        struct filer filer;            /* must be first */
         struct route route;
         struct range range;
-        uint64_t offset, length;       /* as asked of the box */
+        uint64_t offset, length;       /* as requested from the box */
         unsigned char head[sizeof(struct file_info)];
         size_t head_len;
-        int is_probe;                  /* only the size is looked at: the range counts from the end */
+        int is_probe;                  /* reads only the size: the range counts from the end */
 };
 
 static int ask_reading(struct reading *r, struct error *e);
 
-/* The first bytes tell what it is: now the answer's head can be written. */
+/* The first bytes describe the file, so the head of the answer can now be written. */
 static int
 begin_answer(struct reading *r, struct error *e)
 {
@@ -153,12 +153,12 @@ rest_file_read(struct exchange *x, const struct route *route)
 /* -- entries --------------------------------------------------------------------------------------------------------------- */
 
 struct listing {
-        struct filer filer;            /* first */
+        struct filer filer;            /* must be first */
         struct json_writer w;
-        unsigned char *rest;           /* the beginning of an entry */
+        unsigned char *rest;           /* the first bytes of an incomplete entry */
         size_t rest_len, rest_room;
         int is_one, is_cut, count;
-        char *next;                    /* where the next part begins; or NULL */
+        char *next;                    /* where the next part starts, or NULL */
 };
 
 static const char *
@@ -183,7 +183,10 @@ is_text(const char *bytes, size_t len)
 static void
 write_entry(struct listing *l, const struct file_entry *entry, const char *path, const char *target)
 {
-        /* A name that is no text is given as base64, so that it can be asked for again (B20). */
+        /*
+         * A name that is not valid text is sent as base64, so that a client can use it in a request
+         * (B20).
+         */
         int is_base64 = l->filer.is_base64 || !is_text(path, entry->path_len) || !is_text(target, entry->target_len);
         struct json_writer *w = &l->w;
 
@@ -204,7 +207,10 @@ write_entry(struct listing *l, const struct file_entry *entry, const char *path,
         l->count++;
 }
 
-/* A part says where the next one begins; a listing in the directory's own order cannot. */
+/*
+ * A part names the start of the next one. This is not possible for a listing in the directory's own
+ * order.
+ */
 static void
 take_more(struct listing *l, const char *next, size_t len)
 {
@@ -216,7 +222,10 @@ take_more(struct listing *l, const char *next, size_t len)
                 l->w.is_broken = true;
 }
 
-/* Takes whole entries from the front. Answers how many bytes. -1: they are none. */
+/*
+ * Takes complete entries from the front. Returns how many bytes they have, or -1 if they are
+ * malformed.
+ */
 static ssize_t
 take_entries(struct listing *l, const unsigned char *bytes, size_t len)
 {
@@ -238,14 +247,17 @@ take_entries(struct listing *l, const unsigned char *bytes, size_t len)
         return (ssize_t)at;
 }
 
-/* A long listing is an answer in parts: what was written goes out, and while the client does not read, nothing is listed. */
+/*
+ * A long listing is sent in parts: written entries go out, and while the client does not read,
+ * listing pauses.
+ */
 static void
 hand_on(struct listing *l)
 {
         struct filer *f = &l->filer;
 
         if (l->w.is_broken)
-                return;                /* said at its end */
+                return;                /* reported at its end */
         if (!f->x->has_begun)
                 exchange_begin(f->x, 200, "application/json", -1);
         if (exchange_write(f->x, l->w.text, l->w.len) > EXCHANGE_HIGH)

@@ -2,8 +2,9 @@
  * door/rest_input.c - standard input of a running exec, and the size of its terminal.
  *
  * Room: door (joining). Touches: mem, fd (through its follower).
- * Theory: a second channel to the exec, which asks for output from beyond its end, so that only its end comes. What was sent stays sent when the
- * client goes: leaving a second channel means nothing to the exec.
+ * Theory: it opens a second channel to the exec, with output offsets beyond the end, so that only
+ * the end arrives. Input that was sent stays sent if the client disconnects: closing a second
+ * channel does not affect the exec.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 #include "loop/later.h"
 
 struct input {
-        struct keeper_call call;       /* first */
+        struct keeper_call call;       /* must be first */
         struct follow follow;
         struct exchange *x;
         bool wants_end;
@@ -128,7 +129,8 @@ body(struct exchange *x, const void *bytes, size_t len)
                 return;
         }
         in->has_all = 1;
-        if (in->is_started)                    /* one without a body is over before there is a channel */
+        /* a request without a body ends before there is a channel */
+        if (in->is_started)
                 finish_body(in);
 }
 

@@ -2,9 +2,10 @@
  * door/rest_put.c - writing files: one from a raw body, or a batch from JSON.
  *
  * Room: door (joining). Touches: mem.
- * Theory: nothing is put in place inside before the closing struct of the batch has arrived; a client who goes before closes the channel, and
- * nothing has happened (Z23). A body of known length passes through; one that is chunked is collected, up to a bound, because its
- * length has to be said first.
+ * Theory: the sandbox puts no file in place before the closing struct of the batch arrives. A
+ * client that disconnects before closes the channel, and nothing has changed (Z23). A body of known
+ * length is passed through. A chunked one is collected, up to a limit, because its length must be
+ * sent first.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,10 +22,10 @@
 enum { CHUNKED_MAX = 8 << 20 };
 
 struct writing {
-        struct filer filer;            /* first */
+        struct filer filer;            /* must be first */
         struct file_put put;
         char path[FILE_PATH_MAX + 1];
-        int is_opened, is_known;       /* the channel is there; the length is known */
+        int is_opened, is_known;       /* the channel is open; the length is known */
         char *bytes;                   /* a batch, or a chunked body */
         size_t len, room;
         int has_all;                   /* of the body */
@@ -66,7 +67,8 @@ keep(struct writing *w, const void *bytes, size_t len)
 static void
 pass(struct writing *w, const void *bytes, size_t len)
 {
-        (void)follow_send(&w->filer.follow, CHANNEL_STDIN, bytes, len);        /* a broken channel tells of itself when it is read */
+        /* a broken channel is reported when it is read */
+        (void)follow_send(&w->filer.follow, CHANNEL_STDIN, bytes, len);
 }
 
 static void
@@ -87,7 +89,7 @@ pass_head(struct writing *w)
         pass(w, w->path, w->put.path_len);
 }
 
-/* What was collected goes as one file. */
+/* Sends the collected bytes as one file. */
 static void
 pass_collected(struct writing *w)
 {
@@ -151,7 +153,10 @@ put_body(struct exchange *x, const void *bytes, size_t len)
         }
 }
 
-/* Octal where it begins with a zero, as people write modes; else decimal, as JSON does: then 644 is a slip (it has the sticky bit, and no bit of a reader). */
+/*
+ * Octal if it starts with a zero, as users write modes; else decimal, as in JSON. A decimal 644 is
+ * a mistake: it has the sticky bit and no read bits for others.
+ */
 static int
 read_mode(struct writing *w, const char *text, struct error *e)
 {
@@ -189,7 +194,7 @@ read_place(struct writing *w, const char *query, struct error *e)
         return result;
 }
 
-/* Path and query of a writing; its body is not the keeper's. */
+/* Reads path and query of a write; the keeper does not get its body. */
 static int
 ask_writing(struct writing *w, const struct route *route, const char *const *names, const char *key, struct error *e)
 {
@@ -214,7 +219,8 @@ rest_file_put(struct exchange *x, const struct route *route)
         if (!w)
                 return;
         w->is_known = exchange_header(x, "transfer-encoding") == NULL;
-        w->put.len = length ? strtoull(length, NULL, 10) : 0;         /* http_head.h has read it already */
+        /* http_head.h has checked it already */
+        w->put.len = length ? strtoull(length, NULL, 10) : 0;
         if (read_place(w, x->query, &e) < 0 || ask_writing(w, route, names, NULL, &e) < 0) {
                 filer_fail(&w->filer, &e);
                 return;

@@ -1,9 +1,9 @@
 /*
- * door/routes.c - which handler a request goes to.
+ * door/routes.c - finds the handler of a request.
  *
  * Room: door (joining). Touches: mem.
- * Theory: a route of the operation table is served by the handler of its operation, or by the one for all that only ask and
- * answer; what has a route but is no operation stands in a table of its own.
+ * Theory: a route of the operation table is served by the handler of its operation, or by the
+ * general one that makes one call and answers. Routes without an operation have their own table.
  */
 #include "door/routes.h"
 
@@ -16,7 +16,7 @@
 
 struct row { const char *method, *route; const struct operation *operation; void (*handle)(struct exchange *x, const struct route *r); unsigned flags; };
 
-/* Operations that do more than ask and answer. */
+/* Operations that need their own handler. */
 static const struct { enum operation_code code; void (*handle)(struct exchange *x, const struct route *r); } special[] = {
         { OP_EXEC, rest_exec }, { OP_EXEC_ATTACH, rest_output },
         { OP_FILE_READ, rest_file_read }, { OP_FILE_WRITE, rest_file_write }, { OP_FILE_LIST, rest_file_list }, { OP_FILE_STAT, rest_file_stat },
@@ -24,7 +24,7 @@ static const struct { enum operation_code code; void (*handle)(struct exchange *
         { OP_WATCH, rest_watch },
 };
 
-/* Routes that are no operation of their own. */
+/* Routes without an operation. */
 static const struct row own[] = {
         { "GET", "/healthz", NULL, rest_health, ROUTE_OPEN },
         { "POST", "/mcp", NULL, mcp_http, ROUTE_OWN_QUERY },
@@ -34,7 +34,10 @@ static const struct row own[] = {
         { "POST", "/v1/sandboxes/{id}/execs/{exec}/resize", NULL, rest_resize, 0 },
 };
 
-/* One word of the path against one of the pattern. 1: fits; 0: does not; -1: it would, but is not well encoded. */
+/*
+ * Compares one word of the path with one of the pattern. Returns 1 if it matches, 0 if not, -1 if
+ * it would match but is badly encoded.
+ */
 static int
 fit_word(const char *pattern, size_t pattern_len, const char *path, size_t path_len, struct route *ret)
 {
@@ -77,7 +80,7 @@ row_of(const struct operation *o)
         return row;
 }
 
-/* All rows, one after the other. */
+/* Returns all rows one by one. */
 static int
 next_row(size_t *at_own, size_t *at_operation, struct row *ret)
 {
