@@ -1,9 +1,12 @@
 /*
- * box/groups.h - a control group of its own for every exec, beneath the box's: to kill, to count, and all together to freeze.
+ * box/groups.h - a control group for every exec, beneath the box's own: to kill, to count, and to
+ * freeze all together.
  *
- *     carrel-ID            pid 1, held to the limits
- *       work               frozen and thawed; pid 1 is not in it, so ends are told and ports answer in a frozen box too
- *         g0, g1, ...      one an exec, used again once it is empty
+ *     carrel-ID            pid 1, with the limits
+ *       work               frozen and thawed; excludes pid 1, which reports also while frozen
+ *         g0, g1, ...      one per exec, used again once it is empty
+ *
+ * Pid 1 is not frozen, so that it can report ended execs and connect to ports in a frozen box.
  */
 #ifndef CARREL_BOX_GROUPS_H
 #define CARREL_BOX_GROUPS_H
@@ -11,47 +14,62 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GROUPS_MAX = 2048 };      /* every one with something alive in it: then no other exec is begun */
+/* if each has a live process, no further exec starts */
+enum { GROUPS_MAX = 2048 };
 
 struct group {
         struct group *next;
         unsigned number;
-        int members;                   /* its cgroup.procs, open for as long as the group is ours; -1: could not be opened */
-        int events, used;              /* cgroup.events and cpu.stat, open for the first few groups; -1 */
-        uint64_t cpu_before_us;        /* used by those who had it earlier */
-        uint64_t cpu_seen_us;          /* as it was read last */
+        int members;                   /* its cgroup.procs, open while the group is owned; -1: could
+                                        * not be opened */
+        int events, used;              /* cgroup.events and cpu.stat, open for the first few groups;
+                                        * else -1 */
+        uint64_t cpu_before_us;        /* used by earlier execs of this group */
+        uint64_t cpu_seen_us;          /* at the last read */
 };
 
 struct groups {
-        int root, work, events;        /* directories, and cgroup.events of `work`; -1: none, and nothing below works */
-        struct group *idle, *left;     /* empty ones, and those in which something of an ended exec still runs */
+        int root, work, events;        /* directories, and cgroup.events of `work`; -1: no groups,
+                                        * and nothing below works */
+        struct group *idle, *left;     /* empty groups, and groups with a live process of an ended
+                                        * exec */
         unsigned made;
         unsigned can_freeze;
 };
 
-/* `take_root`: the box's v2 directory, or -1. 0; -errno where there can be no groups, which is no failure of the box. */
+/*
+ * `take_root`: the box's v2 directory, or -1. 0, or -errno if groups are not possible; the box then
+ * runs without them.
+ */
 int groups_open(struct groups *g, int take_root);
 void groups_fini(struct groups *g);
 
-/* An empty group, or NULL: there are no groups, or none is to be had. groups_give() takes it back; who still runs in it keeps it from being used again. */
+/*
+ * An empty group. NULL: no groups, or none can be created. groups_give() returns it; a process that
+ * still runs in it prevents reuse.
+ */
 struct group *groups_take(struct groups *g);
 void groups_give(struct groups *g, struct group *take);
 
-/* Takes it back only where nothing runs in it any more: 1, else 0 and it stays the caller's. */
+/* Returns the group only if no process runs in it: 1. Otherwise 0, and the caller keeps it. */
 int groups_give_empty(struct groups *g, struct group *of);
 
-/* Takes it back: it was seen empty, and its CPU time was read after that. */
+/* Returns a group that the caller saw empty, and whose CPU time was read afterwards. */
 void groups_give_settled(struct groups *g, struct group *take);
 
 int groups_kill(const struct groups *g, const struct group *of);
-int groups_kill_all(const struct groups *g);                   /* also what was left by execs that are forgotten */
+/* also what forgotten execs left behind */
+int groups_kill_all(const struct groups *g);
 int groups_is_empty(const struct groups *g, const struct group *of);
 
-/* CPU time of the exec's whole tree, or of the box; UINT64_MAX where nothing counts. */
+/* CPU time of the exec's whole tree, or of the box, in us. UINT64_MAX: not counted. */
 uint64_t groups_cpu_us(const struct groups *g, struct group *of);
 uint64_t groups_box_cpu_us(const struct groups *g);
 
-/* Freezing takes its time: `events` becomes readable with EPOLLPRI. is_frozen: 0, 1 or -errno. */
+/*
+ * Freezing is asynchronous: `events` becomes readable with EPOLLPRI. groups_is_frozen(): 0, 1 or
+ * -errno.
+ */
 int groups_freeze(const struct groups *g, int is_wanted);
 int groups_is_frozen(const struct groups *g);
 

@@ -1,5 +1,6 @@
 /*
- * box/journal.h - what a box has told or would have told, in the file `journal` of its state directory (struct box_journal, wire/box.h).
+ * box/journal.h - the file `journal` in the state directory of a box: what the box reported or
+ * would have reported (struct box_journal, wire/box.h).
  */
 #ifndef CARREL_BOX_JOURNAL_H
 #define CARREL_BOX_JOURNAL_H
@@ -10,22 +11,26 @@
 #include "wire/box.h"
 
 struct journal {
-        int directory, fd;             /* the directory is borrowed; fd -1: there is none, and nothing is written */
-        uint64_t len;                  /* bytes of whole entries */
+        int directory, fd;             /* the directory is borrowed; fd -1: no journal, and nothing
+                                        * is written */
+        uint64_t len;                  /* bytes of complete entries */
 };
 
-enum { JOURNAL_LONG = 1 << 20 };       /* bytes past which it is worth writing anew */
+enum { JOURNAL_LONG = 1 << 20 };       /* bytes beyond which it is rewritten */
 
-/* Makes the file, with its first entry. 0 or -errno; then the journal takes every word and keeps none. */
+/* Creates the file with its first entry. 0 or -errno; after an error, later calls do nothing. */
 int journal_open(struct journal *j, int directory, uint32_t protocol);
 void journal_close(struct journal *j);
 
-/* Appends one entry in one write. A torn one is taken back, so that what stands there is always whole. 0 or -errno. */
+/*
+ * Appends one entry with one write. Truncates a partial one, so the file always ends with a
+ * complete entry. 0 or -errno.
+ */
 int journal_append(struct journal *j, uint32_t kind, uint32_t exec, const struct wire_box_listed *listed);
 
 /*
- * Writes it anew under another name: begin, append what is to stay, end. The old one stands until `end`, which puts the new one in its place;
- * after a failure the old one goes on.
+ * Rewrites the journal under another name: begin, append the entries to keep, end. `end` replaces
+ * the old file; after a failure the old file stays in use.
  */
 int journal_begin_anew(const struct journal *j, struct journal *ret, uint32_t protocol);
 int journal_end_anew(struct journal *j, struct journal *take_anew);

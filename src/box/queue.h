@@ -1,5 +1,5 @@
 /*
- * box/queue.h - messages on their way out over a socket that must never make the box wait.
+ * box/queue.h - outgoing messages of a socket that must never block the box.
  */
 #ifndef CARREL_BOX_QUEUE_H
 #define CARREL_BOX_QUEUE_H
@@ -19,16 +19,19 @@ struct queue {
 void queue_init(struct queue *q, int fd);
 void queue_fini(struct queue *q);
 
-/* Sends, or keeps for later in order. Takes the descriptors, whatever it answers. 0, or -errno: -ENOBUFS when too much waits. */
+/*
+ * Sends a message, or queues it in order. Takes the descriptors, also on failure. 0 or -errno;
+ * -ENOBUFS: the queue is full.
+ */
 int queue_send(struct queue *q, uint16_t kind, const void *body, size_t len, const int *take_fds, size_t fd_count);
 
-/* The same with descriptors that stay the caller's: where they have to wait, copies of them do. */
+/* The same with borrowed descriptors: if the message is queued, it holds duplicates. */
 int queue_lend(struct queue *q, uint16_t kind, const void *body, size_t len, const int *fds, size_t fd_count);
 
-/* Does so much wait that nothing should be produced for it that can wait? */
+/* True: so much is queued that work which can wait should produce nothing more. */
 int queue_is_full(const struct queue *q);
 
-/* Sends what waits, as far as it goes. 0 or -errno. */
+/* Sends as many queued messages as the socket takes. 0 or -errno. */
 int queue_flush(struct queue *q);
 
 #endif

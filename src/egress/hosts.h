@@ -1,7 +1,8 @@
 /*
- * egress/hosts.h - what /etc/hosts of the machine says: names and their addresses.
+ * egress/hosts.h - reads /etc/hosts of the machine: names and their addresses.
  *
- * Deciding, pure: the caller brings the text. What an address is worth is not judged here; whoever dials does so, as with an answer of a name server.
+ * Deciding, pure: the caller supplies the text. This module does not judge addresses. Each dial
+ * does so, as with an answer of a name server.
  * Source: hosts(5).
  */
 #ifndef CARREL_EGRESS_HOSTS_H
@@ -17,16 +18,19 @@ enum { HOSTS_TEXT_MAX = 1024 * 1024 /* bytes that are read */, HOSTS_NAMES_MAX =
 
 struct hosts_name { const char *host; struct egress_address address; size_t order; };
 
-/* Zeroed: it has no name. Ended with its arena. */
+/* Zeroed: empty. Freed with its arena. */
 struct hosts { struct hosts_name *names; size_t count; };
 
 /*
- * Reads the first HOSTS_NAMES_MAX names. Left out are a line that has no address, one whose address is 0.0.0.0 or :: (lists that block names have those), and a word
- * that is no host name. 0, or -1 without memory.
+ * Reads the first HOSTS_NAMES_MAX names. Skips a line without an address, a line with 0.0.0.0 or ::
+ * (used by block lists), and a word that is not a host name. 0, or -1: no memory.
  */
 int hosts_read(struct arena *arena, const char *text, size_t len, struct hosts *ret);
 
-/* The addresses of a canonical name, as the file has them, at most `room`. Gives how many; 0: it does not have the name. `ret` may be NULL with `room` 0: gives 1 or 0. */
+/*
+ * The addresses of a canonical name, in the order of the file, at most `room`. Returns their
+ * number; 0: the file does not contain the name. `ret` may be NULL with `room` 0: returns 1 or 0.
+ */
 size_t hosts_find(const struct hosts *h, const char *host, struct egress_address *ret, size_t room);
 
 #endif

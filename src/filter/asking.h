@@ -1,8 +1,9 @@
 /*
- * filter/asking.h - for the tests of the filters: a filter installed in a child, and a call made there.
+ * filter/asking.h - for the tests of the filters: installs a filter in a child, and makes a call
+ * there.
  *
- * Every case runs in a child of its own. Arguments are chosen so that a call let through would answer something else than the filter does,
- * also when the test runs as root, and would still change nothing.
+ * Every case runs in its own child. The arguments are chosen so that a call that passes the filter
+ * gives another answer than the filter does, also as root, and changes nothing.
  */
 #ifndef CARREL_FILTER_ASKING_H
 #define CARREL_FILTER_ASKING_H
@@ -25,10 +26,10 @@
 #define NOWHERE ((uintptr_t)"/nonexistent/x")
 #define BAD (-1ull)
 
-/* base/unit.h gives fail() back to base, and fail_msg() with it. */
+/* base/unit.h returns the name fail() to base; this also takes fail_msg(). */
 #define REFUSE(...) do { print_error(__VA_ARGS__); print_error("\n"); assert_true(false); } while (0)
 
-/* Left behind when an answer may come from the kernel as well: 0 or any error but the filter's two. */
+/* The kernel may answer as well: 0, or any error except the two of the filter. */
 enum { LET_THROUGH = -1 };
 
 enum { FAILED_TO_INSTALL = 200, DIED = 1 << 16 };
@@ -43,7 +44,7 @@ install(const struct filter_program *f)
         return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-/* What a body run under the filter in a child returned (0..255), or DIED + signal. */
+/* What `body` returned (0..255) in a child under the filter, or DIED + signal. */
 static inline int
 under(const struct filter_program *f, int (*body)(void *), void *data)
 {

@@ -1,18 +1,20 @@
 /*
- * filter/filter.h - the system calls a sandboxed program may make, as programs for the kernel.
+ * filter/filter.h - the system calls that a sandboxed program may make, as programs for the kernel.
  *
- * What is allowed and why is calls.def. The arrays are made from it while Carrel is built; nothing here calls
- * libc, so the guest may use them. Installing is the caller's: no_new_privs first, then
- * seccomp(SECCOMP_SET_MODE_FILTER) as the last thing before execve, in the process that becomes the command.
+ * calls.def says what is allowed and why. The arrays are generated from it at build time. Nothing
+ * here calls libc, so the guest may use it. The caller installs a filter: no_new_privs first, then
+ * seccomp(SECCOMP_SET_MODE_FILTER) as the last call before execve, in the process that becomes the
+ * command.
  *
- * Answers: allowed, an errno, or (another architecture's calls, such as i386's) the end of the whole process.
+ * A filter answers: allowed, an errno, or the end of the whole process (calls of another
+ * architecture, such as i386).
  */
 #ifndef CARREL_FILTER_FILTER_H
 #define CARREL_FILTER_FILTER_H
 
 #include <linux/filter.h>
 
-/* As struct sock_fprog wants it: count steps, each borrowed for ever. */
+/* As struct sock_fprog needs it: `count` steps, borrowed for the whole run. */
 struct filter_program {
         const struct sock_filter *steps;
         unsigned short count;
@@ -20,7 +22,10 @@ struct filter_program {
 
 extern const struct filter_program filter_default;
 
-/* For `unix: off`: the same without sockets of AF_UNIX; connected stream and seqpacket pairs remain. */
+/*
+ * For `unix: off`: the same without AF_UNIX sockets; connected stream and seqpacket pairs remain
+ * allowed.
+ */
 extern const struct filter_program filter_nounix;
 
 #endif

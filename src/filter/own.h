@@ -1,7 +1,8 @@
 /*
- * filter/own.h - closing Carrel's own processes to calls they never make (filter/own.def).
+ * filter/own.h - restricts Carrel's own processes to the system calls that they need
+ * (filter/own.def).
  *
- * The last rung of a ladder: after it, nothing that the list does not name works.
+ * This is the last step of dropping privileges: afterwards only listed calls work.
  */
 #ifndef CARREL_FILTER_OWN_H
 #define CARREL_FILTER_OWN_H
@@ -9,8 +10,8 @@
 enum filter_own { FILTER_KEEPER, FILTER_DOOR, FILTER_BOX, FILTER_GATE, FILTER_OWN_MAX };
 
 /*
- * For this process, for ever. no_new_privs has to be set. 0 or -errno (EINVAL: a kernel without filters); does nothing, and answers 0, in a build whose
- * sanitizer makes calls of its own.
+ * Applies to this process, irrevocably. Needs no_new_privs. 0 or -errno (EINVAL: a kernel without
+ * filters). In a build with a sanitizer, which makes its own calls, it does nothing and returns 0.
  */
 int filter_enter(enum filter_own who);
 

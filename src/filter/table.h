@@ -1,5 +1,5 @@
 /*
- * filter/table.h - what calls.def says, as structs; for the build-time generator and the test of its work.
+ * filter/table.h - the content of calls.def as structs, for the build-time generator and its test.
  */
 #ifndef CARREL_FILTER_TABLE_H
 #define CARREL_FILTER_TABLE_H
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a call is answered: ALLOW, an errno (1..4095), or the end of the whole process. */
+/* The answer to a call: ALLOW, an errno (1..4095), or the end of the whole process. */
 enum { ALLOW = 0, VERDICT_KILL = 4096 };
 
 enum { TESTS_MAX = 3, VALUES_MAX = 4, RULES_MAX = 12 };
@@ -31,23 +31,24 @@ struct test {
 };
 
 struct rule {
-        struct test tests[TESTS_MAX];   /* all must fit */
+        struct test tests[TESTS_MAX];   /* all must match */
         int verdict;
 };
 
-/* What is decided about one number. Without rules the verdict is `otherwise`. */
+/* The decision about one number. Without rules the verdict is `otherwise`. */
 struct decision {
         const char *name;               /* NULL: no row, answered ENOSYS */
         int otherwise;
         unsigned int rule_count;
-        struct rule rules[RULES_MAX];   /* the first that fits decides */
+        struct rule rules[RULES_MAX];   /* the first that matches decides */
 };
 
 enum { NUMBERS_MAX = 1024 };
 
-/* All decisions of one variant for one architecture. Numbers from NUMBERS_MAX on are answered ENOSYS. */
+/* All decisions of one variant for one architecture. Numbers from NUMBERS_MAX on return ENOSYS. */
 struct table {
-        uint32_t audit_arch;            /* AUDIT_ARCH_...: the only one whose calls are looked at */
+        uint32_t audit_arch;            /* AUDIT_ARCH_...: the only architecture whose calls are
+                                         * judged */
         struct decision decisions[NUMBERS_MAX];
 };
 

@@ -3,11 +3,13 @@
  *
  * Room: gate (acting). Touches: nothing.
  *
- *     HEAD --its head, length known--> that many bytes ahead, HEAD --chunks--> BODY --the last--> HEAD
- *       \--a head in pieces, an end by closing, nobody asked, more than ANSWERS_OWED_MAX asked--> unknown
+ *     HEAD --its head, length known--> that many bytes ahead, HEAD --chunks--> BODY --last--> HEAD
+ *       \--a partial head, an end by closing, an answer without a request,
+ *          more than ANSWERS_OWED_MAX requests--> unknown
  *
- * Theory: only for saying no in a place where the client reads it as an answer. So the reader is the strict one, a guess is worth nothing, and no byte is ever held
- * back for it: the body of known length is not even looked at, and goes from socket to socket as everything does.
+ * Theory: this only finds a place for a refusal where the client reads it as an answer. So the
+ * parser is strict and never guesses, and no byte is delayed for it. A body of known length is not
+ * even read: splice(2) passes it from socket to socket.
  */
 #include "gate/answers.h"
 
@@ -29,7 +31,8 @@ take_head(struct answers *a, const struct http_head *h)
 {
         bool is_head = a->heads >> a->answered % ANSWERS_OWED_MAX & 1;
 
-        if (h->status >= 100 && h->status < 200) {             /* not the answer yet; a change of protocol is none that can be followed */
+        /* an interim answer; after 101 the protocol is not known */
+        if (h->status >= 100 && h->status < 200) {
                 a->is_unknown = h->status == 101;
                 return;
         }
@@ -45,7 +48,7 @@ take_head(struct answers *a, const struct http_head *h)
         }
 }
 
-/* One head, or what there is of a body. How many bytes; 0: it is unknown. */
+/* Reads one head, or the available part of a body. Returns its bytes; 0: unknown. */
 static size_t
 look_at_one(struct answers *a, const char *bytes, size_t len)
 {
@@ -76,7 +79,7 @@ answers_look(struct answers *a, const char *bytes, size_t len)
                 size_t body = (size_t)(a->ahead - at < len - at ? a->ahead - at : len - at);
                 size_t taken;
 
-                at += body;                    /* of a known length: it may end in here */
+                at += body;                    /* of known length; it may end within these bytes */
                 if (at == len)
                         break;
                 taken = look_at_one(a, bytes + at, len - at);

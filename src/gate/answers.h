@@ -1,7 +1,10 @@
 /*
- * gate/answers.h - what a server still owes on a plain HTTP/1 connection: is an answer in progress, or is there room between two for one of ours?
+ * gate/answers.h - follows the answers of a server on a plain HTTP/1 connection, to find a moment
+ * between two answers.
  *
- * Looks, and changes nothing: whatever is not understood makes it unknown for good, and bytes pass all the same.
+ * The gate needs such a moment to insert a refusal of its own. This module only observes. After
+ * bytes that it does not understand, the state is unknown for the rest of the connection. All bytes
+ * pass in any case.
  */
 #ifndef CARREL_GATE_ANSWERS_H
 #define CARREL_GATE_ANSWERS_H
@@ -16,22 +19,28 @@ enum { ANSWERS_OWED_MAX = 64 };
 
 struct answers {
         bool is_unknown, is_in_body;
-        uint64_t asked, answered;              /* requests that may go; answers whose end was seen */
-        uint64_t heads;                        /* bit n % 64: request n is a HEAD, and its answer has no body */
-        uint64_t ahead;                        /* bytes whose place is known, and that did not pass yet */
-        struct http_body body;                 /* is_in_body: in chunks */
+        uint64_t asked, answered;              /* requests that may pass; answers whose end was
+                                                * seen */
+        uint64_t heads;                        /* bit n % 64: request n is a HEAD, so its answer has
+                                                * no body */
+        uint64_t ahead;                        /* bytes whose meaning is known and that have not
+                                                * passed yet */
+        struct http_body body;                 /* is_in_body: of a chunked body */
 };
 
-/* A request may go. */
+/* Counts a request that may pass. */
 void answers_asked(struct answers *a, bool is_head);
 
-/* What comes next from the server, `len` bytes at least one: asked only while nothing is ahead. More of it is ahead afterwards, or it is unknown. */
+/*
+ * Parses the next bytes of the server: `len` is at least 1. Call it only while `ahead` is 0.
+ * Afterwards `ahead` is larger, or `is_unknown` is set.
+ */
 void answers_look(struct answers *a, const char *bytes, size_t len);
 
-/* So many passed, of those that were ahead. */
+/* Counts `len` bytes that passed; at most `ahead`. */
 void answers_passed(struct answers *a, size_t len);
 
-/* Nothing is owed, and the last byte of the last answer has passed. */
+/* True: no answer is owed, and the last byte of the last answer has passed. */
 bool answers_are_over(const struct answers *a);
 
 #endif

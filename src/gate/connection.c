@@ -2,9 +2,11 @@
  * gate/connection.c - one connection out of a wall, from accept(2) to its end.
  *
  * Room: gate (acting). Touches: net, fd, clock, mem.
- * Theory: gate/connection_parts.h draws its states. It is always accepted, and reset above a cap: a queue that fills up would let one client hang another. Until it is relayed
- * it costs this struct and what it sent; then pipes that are lent while bytes lie in them. Events and timers only note what came: what is done about it, is done in the
- * turn of its wall (gate/turn.h).
+ * Theory: gate/connection_parts.h draws its states. Every connection is accepted, and reset above a
+ * cap: a full queue would let one client block another. Before relaying, a connection costs this
+ * struct and the bytes that it sent. Afterwards it costs pipes, lent while they contain bytes.
+ * Events and timers only note what happened. The work is done in the turn of the wall
+ * (gate/turn.h).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +20,7 @@
 #include "gate/layers.h"
 #include "gate/patience.h"
 
-enum { LEAVING_MS = 2000, LATER_MS = 10, LATER_SHARE = 32 /* who waits beside many looks less often */, LEAVE_DRAIN_MAX = 1 << 20, LEAVE_DRAIN_ONCE = 1 << 16, FIRST_BYTES = JUDGE_HOLD_MAX };
+enum { LEAVING_MS = 2000, LATER_MS = 10, LATER_SHARE = 32 /* a connection that waits beside many checks less often */, LEAVE_DRAIN_MAX = 1 << 20, LEAVE_DRAIN_ONCE = 1 << 16, FIRST_BYTES = JUDGE_HOLD_MAX };
 
 #define EDGES (EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 
@@ -26,7 +28,7 @@ static void relay_pump(struct connection *c);
 static void greeting_late(struct connection *c);
 static void go_on(struct job *j);
 
-/* -- what came -------------------------------------------------------------------------------------------------------- */
+/* -- events ------------------------------------------------------------------------------------ */
 
 static void
 note(struct connection *c)
@@ -80,7 +82,7 @@ connection_wait(struct connection *c, uint64_t due_ms, void (*when_late)(struct 
         return loop_timer_set(c->wall->gate->loop, &c->timer, due_ms, time_came);
 }
 
-/* -- the end -------------------------------------------------------------------------------------------------------- */
+/* -- the end ----------------------------------------------------------------------------------- */
 
 static void
 close_socket(struct loop_watch *w, bool with_reset)
@@ -90,7 +92,7 @@ close_socket(struct loop_watch *w, bool with_reset)
 
         if (fd < 0)
                 return;
-        loop_watch_forget(w);                  /* nobody else has it open */
+        loop_watch_forget(w);                  /* no other process holds it */
         if (with_reset)
                 (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
         (void)close(fd);
@@ -143,9 +145,9 @@ connection_reap(struct gate *g)
         }
 }
 
-/* -- leaving ---------------------------------------------------------------------------------------------------------- */
+/* -- leaving ----------------------------------------------------------------------------------- */
 
-/* What it still sends is read and forgotten, so that it reads our answer. */
+/* Reads and discards what the client still sends, so that it can read the answer. */
 static void
 leave_drain(struct connection *c)
 {
@@ -188,9 +190,9 @@ connection_leave(struct connection *c, const char *bytes, size_t len)
         }
 }
 
-/* -- relaying ---------------------------------------------------------------------------------------------------------- */
+/* -- relaying ---------------------------------------------------------------------------------- */
 
-/* The server's first words decide whether what was asked to be changed to another protocol is. */
+/* The first bytes of the server say whether it accepts the requested change of protocol. */
 static enum flow_state
 hear_switch(struct connection *c)
 {
@@ -207,7 +209,7 @@ hear_switch(struct connection *c)
         }
         answer = judge_answered(c->out.judge, bytes, (size_t)got);
         if (answer == -1 && got > 0 && !c->in.from_ends) {
-                c->in.from_ready = false;      /* more is coming, and will be told */
+                c->in.from_ready = false;      /* wait for the next event */
                 return FLOW_WAITS;
         }
         if (answer < 0)
@@ -232,14 +234,17 @@ pump_in(struct connection *c)
         return heard == FLOW_AGAIN ? flow_pump(&c->in) : heard;
 }
 
-/* A later request is refused. Where its answer would stand can be told of plain HTTP alone, and only of answers that were followed from the first on. */
+/*
+ * A later request is refused. The position of its answer is known only for plain HTTP, and only if
+ * all answers were followed from the first one.
+ */
 static bool
 can_answer(const struct connection *c)
 {
         return c->in.answers && !c->in.answers->is_unknown && c->out.reason != DENIAL_BYTES && !c->out.waits;
 }
 
-/* After the last of the answers that are owed ours is the next. */
+/* True: the last owed answer has passed, so the refusal is next. */
 static bool
 is_turn(const struct connection *c, enum flow_state out)
 {
@@ -309,7 +314,7 @@ relay_pump(struct connection *c)
                 (void)connection_wait(c, loop_now_ms() + LATER_MS + c->wall->connection_count / LATER_SHARE, NULL);
 }
 
-/* Both ends are watched already; what the server has said is told anew. */
+/* Both ends are watched already; this reads again what the server has sent. */
 static void
 relay_begin(struct connection *c)
 {
@@ -329,14 +334,15 @@ relay_begin(struct connection *c)
         note(c);
 }
 
-/* -- dialling ------------------------------------------------------------------------------------------------------------ */
+/* -- dialling ---------------------------------------------------------------------------------- */
 
 static void
 dialled(struct dial *d, enum denial reason)
 {
         struct connection *c = d->data;
 
-        c->dial = NULL;                        /* a relay lives long: it does not keep what was needed to begin it */
+        c->dial = NULL;                        /* a relay can live long, so it frees what only the
+                                                * start needed */
         free(d);
         if (reason != DENIAL_NONE)
                 connection_refuse(c, reason, NULL);
@@ -344,7 +350,10 @@ dialled(struct dial *d, enum denial reason)
                 relay_begin(c);
 }
 
-/* Descriptors are the gate's: a wall alone has more than three quarters of them, and however many walls take what they can, one that comes last is served as well. */
+/*
+ * Takes a descriptor of the gate. A single wall can use more than three quarters of them. With many
+ * greedy walls, a new wall still gets its own part.
+ */
 static bool
 take_socket(struct connection *c)
 {
@@ -354,7 +363,10 @@ take_socket(struct connection *c)
         return true;
 }
 
-/* From now on each change of the client is told once. It may be watched already, for its first bytes. */
+/*
+ * From now on each change of the client is reported once (edge-triggered). It may already be
+ * watched for its first bytes.
+ */
 static int
 watch_edges(struct connection *c, struct loop *loop, int fd)
 {
@@ -374,7 +386,7 @@ connection_dial(struct connection *c)
                 connection_refuse(c, DENIAL_TOO_MANY, NULL);
                 return;
         }
-        (void)connection_wait(c, LOOP_NEVER, NULL);    /* a dial keeps its own time */
+        (void)connection_wait(c, LOOP_NEVER, NULL);    /* a dial has its own timer */
         c->state = CONNECTION_DIALING;
         c->dial = calloc(1, sizeof *c->dial);
         if (!c->dial || watch_edges(c, loop, fd) < 0) {
@@ -404,7 +416,7 @@ looked(struct dial *d, enum denial reason)
                 end(c, true);
                 return;
         }
-        c->said |= EPOLLIN;                    /* what came meanwhile */
+        c->said |= EPOLLIN;                    /* events that arrived meanwhile */
         if (proxy_answer(c))
                 note(c);
 }
@@ -421,7 +433,7 @@ connection_look(struct connection *c)
                 dial_look(c->dial, c->wall, c->host.text, c->port, admit_reach(&c->policy->p, &c->host, c->port), looked, c);
 }
 
-/* -- first bytes ------------------------------------------------------------------------------------------------------------ */
+/* -- first bytes ------------------------------------------------------------------------------- */
 
 bool
 connection_fill(struct connection *c, size_t most)
@@ -452,7 +464,7 @@ connection_fill(struct connection *c, size_t most)
         return true;
 }
 
-/* It goes before it has said anything. What was refused by its address alone is told all the same. */
+/* The client closed before it sent anything. A refusal by address alone is reported in any case. */
 static void
 end_unsaid(struct connection *c)
 {
@@ -475,7 +487,7 @@ first_bytes(struct connection *c, uint32_t events)
         if (c->state != CONNECTION_PROXY && c->state != CONNECTION_GREETING)
                 return;
         if (c->out.has_end)
-                end_unsaid(c);                 /* it ended before it said whom it wants */
+                end_unsaid(c);                 /* ended before it named a host */
         else if (c->out.hold.len >= FIRST_BYTES)
                 connection_refuse(c, c->refused != DENIAL_NONE ? c->refused : DENIAL_MALFORMED, NULL);
 }
@@ -487,7 +499,7 @@ greeting_late(struct connection *c)
         end(c, true);
 }
 
-/* -- accepting ------------------------------------------------------------------------------------------------------------- */
+/* -- accepting --------------------------------------------------------------------------------- */
 
 static void
 to_mapped(struct sockaddr_in6 *a)
@@ -508,7 +520,7 @@ is_loopback(const struct in6_addr *a)
         return IN6_IS_ADDR_LOOPBACK(a) || IN6_IS_ADDR_UNSPECIFIED(a) || (IN6_IS_ADDR_V4MAPPED(a) && (a->s6_addr[12] == 127 || a->s6_addr[12] == 0));
 }
 
-/* Which name the address stands for, and whether it may be connected to. */
+/* Finds the name of the address, and judges whether it may be connected to. */
 static enum denial
 find_destination(struct connection *c)
 {
@@ -521,7 +533,7 @@ find_destination(struct connection *c)
                 return DENIAL_LOOPBACK;
         host = index >= WALL_NAME_FIRST ? names_find(w->names, index, loop_now_ms(), &is_retired) : NULL;
         if (!host && is_retired)
-                c->host = *names_was(w->names, index);          /* for whom, it is told */
+                c->host = *names_was(w->names, index);          /* for the report */
         if (!host)
                 return is_retired ? DENIAL_RETIRED : DENIAL_NO_NAME;
         c->host = *host;
@@ -551,7 +563,8 @@ begin(struct connection *c, enum listener_kind kind)
                 end(c, true);
                 return;
         }
-        /* Who is refused for its address on a port where nobody greets is reset at once; 80 and 443 can say why. */
+        /* A client that is refused for its address on a port without a greeting is reset at once.
+         * On 80 and 443 the gate can give the reason. */
         if (c->refused != DENIAL_NONE && c->port != 80 && c->port != 443)
                 connection_refuse(c, c->refused, NULL);
 }
@@ -590,7 +603,7 @@ open_one(struct listener *l, int take_fd, const struct sockaddr_in6 *from)
         w->connections = c;
         w->connection_count++;
         if (is_full || !take_socket(c)) {
-                (void)find_destination(c);     /* for whom, it is told */
+                (void)find_destination(c);     /* for the report */
                 connection_tell(c, DENIAL_TOO_MANY, NULL);
                 end(c, true);
                 return;
@@ -613,9 +626,9 @@ connection_accept(struct listener *l)
         }
 }
 
-/* -- a change of the list -------------------------------------------------------------------------------------------------- */
+/* -- a change of the list ---------------------------------------------------------------------- */
 
-/* False: it ended. */
+/* False: the connection ended. */
 static bool
 recheck(struct connection *c)
 {
@@ -625,7 +638,8 @@ recheck(struct connection *c)
         int entry;
 
         c->is_unchecked = false;
-        if (c->state == CONNECTION_PROXY && c->host.text[0] == '\0') { /* whom it wants is judged by the list of then, not by that of its beginning */
+        /* judged later by the current list, not by that of its begin */
+        if (c->state == CONNECTION_PROXY && c->host.text[0] == '\0') {
                 c->policy = policy_ref(w->policy);
                 policy_unref(old);
                 return true;
@@ -638,7 +652,7 @@ recheck(struct connection *c)
                 end(c, true);
                 return false;
         }
-        if (!c->out.judge) {                   /* a judge holds on to the list that it began with */
+        if (!c->out.judge) {                   /* a judge keeps the list that it began with */
                 c->policy = policy_ref(w->policy);
                 policy_unref(old);
         }
@@ -647,7 +661,7 @@ recheck(struct connection *c)
         return true;
 }
 
-/* However many there are, none does anything more before it was looked at. */
+/* Marks all connections first, so that none passes further bytes before its check. */
 void
 connection_recheck_all(struct wall *w)
 {
@@ -659,7 +673,7 @@ connection_recheck_all(struct wall *w)
         }
 }
 
-/* -- its turn -------------------------------------------------------------------------------------------------------------- */
+/* -- its turn ---------------------------------------------------------------------------------- */
 
 static void
 go_on(struct job *j)
@@ -681,7 +695,8 @@ go_on(struct job *j)
                 if (said != 0)
                         first_bytes(c, said);
                 return;
-        case CONNECTION_DIALING:               /* only its going away matters while somebody is called for it */
+        case CONNECTION_DIALING:               /* while dialling, only the client's disconnect
+                                                * matters */
                 if ((said & (EPOLLHUP | EPOLLERR)) != 0)
                         end(c, true);
                 return;

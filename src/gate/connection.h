@@ -6,16 +6,19 @@
 
 #include "gate/wall.h"
 
-/* Accepts what waits on a listener of connections. */
+/* Accepts the connections that wait on a listener. */
 void connection_accept(struct listener *l);
 
-/* Ends it with a reset to both sides. */
+/* Ends the connection with a reset to both sides. */
 void connection_reset(struct connection *c);
 
-/* The list changed: those that it no longer allows are reset and told of. */
+/*
+ * After a change of the allow list: resets and reports each connection that the list no longer
+ * allows.
+ */
 void connection_recheck_all(struct wall *w);
 
-/* Frees what ended in this turn. */
+/* Frees the connections that ended in this turn. */
 void connection_reap(struct gate *g);
 
 #endif

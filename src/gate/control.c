@@ -1,9 +1,11 @@
 /*
- * gate/control.c - what the gate is told by its keeper.
+ * gate/control.c - messages between the gate and its keeper.
  *
  * Room: gate (acting). Touches: fd, mem.
- * Theory: the keeper is believed, and read carefully all the same: a message that does not add up ends the gate, and who started it starts it anew. A keeper who does
- * not read ends nothing (Q1, keeper/peer.h): what waits for him is an answer, because he is not heard meanwhile, and one word a wall that was lost.
+ * Theory: the gate trusts the keeper, but still validates every message. An inconsistent message
+ * ends the gate, and its parent restarts it. A keeper that does not read ends nothing (Q1,
+ * keeper/peer.h). The queue for it is short: the one answer that is due, because the gate reads no
+ * further message meanwhile, and one message for each wall that was lost.
  */
 #include "gate/control.h"
 
@@ -19,7 +21,7 @@ enum { CONTROL_BATCH = 64, SERVERS_MAX = 4096, BODY_MAX = GATE_POLICY_MAX + 4096
 
 struct said { struct said *next; size_t len; uint16_t kind; _Alignas(8) unsigned char body[]; };
 
-/* -- telling ---------------------------------------------------------------------------------------------------------- */
+/* -- sending ----------------------------------------------------------------------------------- */
 
 static void
 drop_first(struct gate *g)
@@ -59,14 +61,14 @@ control_say(struct gate *g, uint16_t kind, const void *body, size_t len)
         *s = (struct said){ .len = len, .kind = kind };
         memcpy(s->body, body, len);
         *g->said_last = s;
-        /* lint: the line of what is to be said owns it now */
+        /* lint: the queue of outgoing messages owns it now */
         g->said_last = &s->next;
         (void)loop_watch_change(&g->control, EPOLLOUT);
 }
 
-/* -- hearing ---------------------------------------------------------------------------------------------------------- */
+/* -- receiving --------------------------------------------------------------------------------- */
 
-/* The text at *at, which must end before `end`; NULL: it does not. */
+/* The text at *at, which must end before `end`. NULL: it does not. */
 static const char *
 take_text(const char **at, const char *end)
 {
@@ -120,7 +122,7 @@ answer(struct gate *g, const struct wire_gate_policy *head, int result)
         return 0;
 }
 
-/* Reads the listeners behind the texts: one for each descriptor past the fixed ones. */
+/* Reads the listeners after the texts: one for each descriptor beyond the fixed ones. */
 static const char *
 find_listeners(const struct wire_gate_policy *head, size_t len, const char *body, size_t fd_count)
 {
@@ -225,7 +227,8 @@ control_ready(struct loop_watch *watch, uint32_t events)
 
                 if (result == -EAGAIN)
                         return;
-                if (result == 1 || result == -EMFILE)          /* one wall that finds no descriptors here is told so; the others stay */
+                /* a wall without free descriptors here gets an error; the other walls stay */
+                if (result == 1 || result == -EMFILE)
                         result = hear(g, &m, body, result == 1) < 0 ? -EPROTO : 1;
                 wire_message_close(&m);
                 if (result <= 0)

@@ -1,9 +1,10 @@
 /*
- * gate/counted.c - the bytes that passed a wall, as its box keeps them.
+ * gate/counted.c - the byte counters of a wall, as its box keeps them.
  *
  * Room: gate (acting). Touches: the wall's link, clock.
- * Theory: a cap on bytes must hold over the life of a sandbox, and gates come and go. The box is told a number ahead of the truth while bytes pass, and the truth once they rest; so a
- * gate that is killed in the middle costs its sandbox what was told ahead, at most, and never gives it something back.
+ * Theory: a cap on bytes must hold for the life of a sandbox, across restarts of the gate. While
+ * bytes pass, the box is sent a number ahead of the truth; when they stop, the true number. So a
+ * gate that is killed costs its sandbox at most the part sent ahead, and never gives bytes back.
  */
 #include "gate/counted.h"
 
@@ -20,7 +21,7 @@ ahead_of(uint64_t cap)
         return cap == 0 || part > COUNTED_AHEAD ? COUNTED_AHEAD : part;
 }
 
-/* What does not find room on the link is told with the next, or when bytes rest. */
+/* A message that does not fit on the link is sent with the next one, or when bytes stop. */
 static void
 tell(struct wall *w, uint64_t out, uint64_t in)
 {

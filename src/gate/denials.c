@@ -1,10 +1,12 @@
 /*
- * gate/denials.c - telling the box what was refused, and who asked.
+ * gate/denials.c - reports to the box what was refused, and to which exec.
  *
  * Room: gate (acting). Touches: net (sock_diag of the wall's own namespace), clock.
- * Theory: a denial is told before it is answered, so that the end of the exec that made it can speak of it: what the command could know, its box has been told. Each is told,
- * so a wall waits while its box is behind; and a flood is slowed down, not only counted: what is not done costs nobody anything. The socket of the one who asked is
- * mostly still there when we look, because it waits for our answer.
+ * Theory: the gate reports a denial before it answers the client. So the end of the exec can
+ * mention it: the box knows everything that the command can know. Every denial is reported, so a
+ * wall waits while its box is behind. A flood is slowed down, not only counted, because work that
+ * is not done costs no other wall time. The client's socket usually still exists during the
+ * look-up, because the client waits for the answer.
  */
 #include "gate/denials.h"
 
@@ -22,7 +24,7 @@ is_mapped(const struct in6_addr *a)
         return IN6_IS_ADDR_V4MAPPED(a) != 0;
 }
 
-/* -- resting -------------------------------------------------------------------------------------------------------- */
+/* -- resting ----------------------------------------------------------------------------------- */
 
 static void
 go_on(struct wall *w)
@@ -40,7 +42,7 @@ rest_over(struct loop_timer *t)
         go_on(w);
 }
 
-/* By the time that went by; never more than a burst. */
+/* In proportion to the elapsed time, at most a burst. */
 static void
 refill(struct denials *d)
 {
@@ -50,7 +52,10 @@ refill(struct denials *d)
         d->at_ms = now;
 }
 
-/* Whoever is refused as fast as he can ask waits for others, who are served meanwhile; without memory for a timer he does not. */
+/*
+ * A wall that is refused at full speed rests while other walls are served. Without memory for a
+ * timer it does not rest.
+ */
 static void
 rest_if_due(struct wall *w)
 {
@@ -96,9 +101,12 @@ denials_end(struct wall *w)
         loop_timer_remove(&w->denials.rest);
 }
 
-/* -- telling -------------------------------------------------------------------------------------------------------- */
+/* -- reporting --------------------------------------------------------------------------------- */
 
-/* While a quarter of the link is taken there is room for all that a turn can refuse: what finds none is rare, and not lost. */
+/*
+ * While at most a quarter of the link is in use, there is room for all refusals of one turn. A
+ * report without room is rare, and is counted.
+ */
 static void
 send_one(struct wall *w, struct wire_wall_denied *d)
 {

@@ -1,5 +1,5 @@
 /*
- * gate/denials.h - telling the box what was refused, and who asked.
+ * gate/denials.h - reports to the box what was refused, and to which exec.
  */
 #ifndef CARREL_GATE_DENIALS_H
 #define CARREL_GATE_DENIALS_H
@@ -15,33 +15,38 @@
 enum { DENIALS_PER_SECOND = 1000, DENIALS_BURST = 2000, DENIALS_REST_MS = 20 };
 
 struct denials {
-        uint64_t left, at_ms;          /* so many more may be refused just now, as of then */
-        struct loop_timer rest;        /* until there may be more */
-        uint32_t untold;               /* that found no room on the link: told as a number with the next */
-        bool is_resting, is_link_full; /* each pauses the wall's turn */
+        uint64_t left, at_ms;          /* refusals that are still allowed now, as of at_ms */
+        struct loop_timer rest;        /* until further refusals are allowed */
+        uint32_t untold;               /* refusals that did not fit on the link: sent as a number
+                                        * with the next one */
+        bool is_resting, is_link_full; /* each of the two pauses the wall's turn */
 };
 
 struct wall;
 
-/* What is told; the rest is found out. */
+/* What the caller knows of a refusal; this module finds the rest. */
 struct denial_note {
         enum denial reason;
-        const char *host, *other;              /* "" where there is none */
+        const char *host, *other;              /* "" if there is no such name */
         uint16_t port;
         int is_udp;
-        const struct sockaddr_in6 *client, *to;        /* the two ends, or NULL: nothing was connected; IPv4 as mapped */
+        /* both ends, IPv4 as mapped; NULL: not connected */
+        const struct sockaddr_in6 *client, *to;
 };
 
 void denials_begin(struct wall *w);
 void denials_end(struct wall *w);
 
 /*
- * Counts it, finds out whose it was, and tells the link before whoever asked is answered. A wall to which more than DENIALS_PER_SECOND are refused, after a burst, rests: nothing of
- * it is done for a moment. It rests as well while its box does not take what it is told, so that each is told.
+ * Counts a refusal, finds the exec that caused it, and reports it on the link before the client is
+ * answered.
+ *
+ * A wall with more than DENIALS_PER_SECOND refusals, after a burst, rests: its work pauses for a
+ * moment. It also rests while its box does not read, so that every refusal is reported.
  */
 void denials_tell(struct wall *w, const struct denial_note *note);
 
-/* The link takes more. */
+/* The link can take more messages. */
 void denials_link_ready(struct wall *w);
 
 #endif

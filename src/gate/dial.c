@@ -1,11 +1,13 @@
 /*
- * gate/dial.c - a connection to a name.
+ * gate/dial.c - connects to a name.
  *
- *     ask -> vet every candidate -> try one; the next joins it after 250 ms, or as soon as one fails -> the first that stands
+ *     look up -> vet every candidate -> try one; after 250 ms, or when one fails, also the next
+ *             -> the first that connects
  *
  * Room: gate (acting). Touches: net, clock, fd, mem.
- * Theory: what is vetted is the address itself, and that address is what connect(2) is given: no second lookup lies between, so a name that changes its mind
- * reaches nothing (H05). Whoever answers first is the connection for its whole life.
+ * Theory: the address that was vetted is the one passed to connect(2). No second look-up lies
+ * between, so a name that changes its answer gains nothing (H05). The first address that answers
+ * serves the connection for its whole life.
  */
 #include "gate/dial.h"
 
@@ -75,7 +77,7 @@ attempt_ready(struct loop_watch *w, uint32_t events)
         want_turn(a->dial);
 }
 
-/* Has one of them come to stand? Those that failed are ended. */
+/* An attempt that has connected, or NULL. Ends those that failed. */
 static struct dial_attempt *
 find_standing(struct dial *d)
 {
@@ -118,7 +120,7 @@ write_sockaddr(const struct egress_address *a, uint16_t port, struct sockaddr_st
         }
 }
 
-/* Begins one attempt. 0, or -errno: this candidate is none. */
+/* Starts one attempt. 0, or -errno: this candidate cannot be used. */
 static int
 attempt_begin(struct dial *d, struct dial_attempt *a, const struct egress_address *address)
 {
@@ -144,7 +146,9 @@ attempt_begin(struct dial *d, struct dial_attempt *a, const struct egress_addres
         return 0;
 }
 
-/* How many attempts stand open; *ret_free is one that does not, or NULL. Those past their time are ended. */
+/*
+ * The number of open attempts; *ret_free is an unused one, or NULL. Ends attempts past their time.
+ */
 static size_t
 look_at_attempts(struct dial *d, uint64_t now, struct dial_attempt **ret_free)
 {
@@ -170,7 +174,9 @@ time_passed(struct loop_timer *t)
         want_turn((struct dial *)((char *)t - offsetof(struct dial, timer)));
 }
 
-/* Opens the next attempt, if there is a candidate left and room for it, and sets the moment to look again. */
+/*
+ * Starts the next attempt if a candidate and a slot are free, and sets the time of the next look.
+ */
 static void
 go_on(struct dial *d)
 {
@@ -201,9 +207,11 @@ go_on(struct dial *d)
 }
 
 /*
- * Is it an address of this machine, though it looks like any? Its services see such a connection as one from within (H18). The kernel is asked which source it would
- * take: towards itself, the same; towards a neighbour in an IPv6 network, one of the same /64: what stands in the same room is as private as 192.168.0.0/16,
- * though it has a public address. Nothing is sent for that. Where it cannot be asked, it is this machine.
+ * Does the address belong to this machine, although it looks like any other? Its services would see
+ * such a connection as local (H18). The kernel is asked for the source address that it would use.
+ * For itself that is the same address. For a neighbour in an IPv6 network it is one of the same
+ * /64; that network is as private as 192.168.0.0/16, although its addresses are public. No packet
+ * is sent. If the kernel cannot be asked, the address counts as this machine.
  */
 enum nearness { FAR_AWAY, NEIGHBOUR, THIS_HOST };
 
@@ -231,14 +239,17 @@ find_nearness(const struct egress_address *a, uint16_t port)
                 return THIS_HOST;
         memset(&here, 0, sizeof here);
         if (connect(fd, (struct sockaddr *)&there, len) < 0)
-                found = FAR_AWAY;               /* no way there at all: dialling it will say so */
+                found = FAR_AWAY;               /* no route: the dial reports it */
         else if (getsockname(fd, (struct sockaddr *)&here, &here_len) == 0 && here.ss_family == there.ss_family)
                 found = compare(&there, &here);
         (void)close(fd);
         return found;
 }
 
-/* What the operator's word for a name opens: its own network's addresses, but not this machine, unless it is the name of that; never a metadata service. */
+/*
+ * What the host file opens for a name: addresses of its own network. Not this machine, unless the
+ * name means it; never a metadata service.
+ */
 static bool
 may_dial(const struct dial *d, const struct egress_address *a)
 {
@@ -256,13 +267,13 @@ may_dial(const struct dial *d, const struct egress_address *a)
         return find_nearness(a, d->port) < (d->reach == REACH_PRIVATE ? THIS_HOST : NEIGHBOUR);
 }
 
-/* What the name of the host itself stands for, in the order in which they are tried. */
+/* The addresses of the host's own name, in the order of attempts. */
 static const struct egress_address loopback[] = {
         { { [10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1 } },
         { { [15] = 1 } },
 };
 
-/* However many wait for one answer, here it is only kept. */
+/* Only keeps the answer, because many dials may wait for the same one. */
 static void
 resolved(struct resolver_wait *w, const struct egress_address *addresses, size_t count)
 {
@@ -276,7 +287,7 @@ resolved(struct resolver_wait *w, const struct egress_address *addresses, size_t
         want_turn(d);
 }
 
-/* Leaves the candidates that may be dialled. */
+/* Keeps only the candidates that may be dialled. */
 static enum denial
 vet(struct dial *d)
 {
@@ -303,7 +314,7 @@ dial_turn(struct job *j)
         d->is_wanted = d->is_held;
         if (d->is_held)
                 return;
-        if (!d->is_found)                      /* only the time is over */
+        if (!d->is_found)                      /* no answer in time */
                 reason = DENIAL_UNRESOLVED;
         else if (!d->is_vetted)
                 reason = vet(d);
@@ -312,7 +323,7 @@ dial_turn(struct job *j)
                 return;
         }
         standing = find_standing(d);
-        if (!d->stands)                        /* it only looks */
+        if (!d->stands)                        /* look-up only */
                 finish(d, DENIAL_NONE);
         else if (standing)
                 finish(d, loop_watch_move(&standing->watch, d->stands, d->stands->events, d->stands->ready) < 0 ? DENIAL_FAILED : DENIAL_NONE);

@@ -1,12 +1,13 @@
 /*
  * gate/flow.c - bytes from one socket to another, one way.
  *
- *     socket --recv--> hold --judge, send--> socket           while there is something to judge, and for the greeting
- *     socket --splice--> pipe --splice--> socket              from then on; without a pipe, --peek, send, drop-->
+ *     socket --recv--> hold --judge, send--> socket       for the greeting, and while a judge is needed
+ *     socket --splice--> pipe --splice--> socket          afterwards; without a pipe: peek, send, drop
  *
  * Room: gate (acting). Touches: net, fd, mem.
- * Theory: sockets are watched edge-triggered, so a flag holds until a call says EAGAIN. Nothing is taken from a socket that cannot be passed on soon: a slow
- * reader fills its own pipe, then its own sender waits, and nobody else does.
+ * Theory: sockets are watched edge-triggered, so a flag is valid until a call returns EAGAIN. The
+ * gate reads only bytes that it can pass on soon. A slow receiver fills its own pipe, and then
+ * blocks its own sender only.
  */
 #include "gate/flow.h"
 
@@ -22,7 +23,7 @@
 
 enum { ROUNDS = 4, HOLD_FIRST = 4096, COPY_MAX = 16 * 1024, JUDGE_ONCE = 1024 };
 
-/* Memory is the gate's, and no wall takes all of it. */
+/* Memory is shared by all walls; no wall gets all of it. */
 static bool
 may_hold(struct wall *w, size_t more)
 {
@@ -42,7 +43,7 @@ hold_make_room(struct flow *f)
         size_t room;
         char *bytes;
 
-        if (h->at > 0) {                       /* what went is forgotten */
+        if (h->at > 0) {                       /* drop bytes that were sent */
                 memmove(h->bytes, h->bytes + h->at, h->len - h->at);
                 h->len -= h->at;
                 h->judged -= h->at;
@@ -110,9 +111,9 @@ refuse(struct flow *f, enum denial reason)
         return false;
 }
 
-/* -- what lies in our memory -------------------------------------------------------------------------------------------- */
+/* -- held bytes -------------------------------------------------------------------------------- */
 
-/* Sends what may go. False: broken or refused. */
+/* Sends bytes that may pass. False: broken or refused. */
 static bool
 send_held(struct flow *f, bool *moved)
 {
@@ -137,7 +138,10 @@ send_held(struct flow *f, bool *moved)
         return true;
 }
 
-/* Shows the judge a little, for many requests may lie in it; or all, if it cannot tell from less. False in *ret_goes_on: it cannot from all either, or needs no more. */
+/*
+ * Shows the judge a small part, because it may contain many requests; or all, if the judge needs
+ * more. *ret_goes_on false: it needs more than all, or is done.
+ */
 static bool
 judge_some(struct flow *f, bool *ret_goes_on)
 {
@@ -160,7 +164,7 @@ judge_some(struct flow *f, bool *ret_goes_on)
         return v != JUDGE_REFUSED;
 }
 
-/* Judges what is held, as far as the turn goes. */
+/* Judges held bytes within the cost limit of the turn. */
 static bool
 judge_held(struct flow *f)
 {
@@ -178,7 +182,10 @@ judge_held(struct flow *f)
         return true;
 }
 
-/* While the judge waits for the other direction nothing is read; an end with nothing before it is passed on all the same. */
+/*
+ * While the judge waits for the other direction, this reads nothing. An end without bytes before it
+ * is passed on anyway.
+ */
 static bool
 look_for_end(struct flow *f, bool *moved)
 {
@@ -192,7 +199,7 @@ look_for_end(struct flow *f, bool *moved)
         return got >= 0 || is_wait(errno);
 }
 
-/* Reads some to be judged, while nothing of what may go waits to go. */
+/* Reads bytes to judge, unless judged bytes still wait to be sent. */
 static bool
 read_to_judge(struct flow *f, size_t allowed, bool *moved)
 {
@@ -225,9 +232,12 @@ read_to_judge(struct flow *f, size_t allowed, bool *moved)
         return judge_held(f);
 }
 
-/* -- what is only passed on ----------------------------------------------------------------------------------------------- */
+/* -- bytes that only pass ---------------------------------------------------------------------- */
 
-/* How much may go until the next look at an answer: all that is allowed, where nobody looks. */
+/*
+ * How many bytes may pass before the next answer must be parsed; all allowed ones if answers are
+ * not followed.
+ */
 static size_t
 look_ahead(struct flow *f, size_t allowed)
 {
@@ -242,7 +252,7 @@ look_ahead(struct flow *f, size_t allowed)
                 if (got > 0)
                         answers_look(a, bytes, (size_t)got);
                 else if (got == 0 || !is_wait(errno))
-                        return allowed;        /* an end: told by who passes it on */
+                        return allowed;        /* an end: pass_on() reports it */
                 else
                         f->from_ready = errno == EINTR;
         }
@@ -256,7 +266,7 @@ note_passed(struct flow *f, size_t len)
                 answers_passed(f->answers, len);
 }
 
-/* Without a pipe: look, send, drop what was sent. */
+/* Without a pipe: peek, send, drop what was sent. */
 static bool
 copy_some(struct flow *f, size_t allowed, bool *moved)
 {
@@ -299,7 +309,7 @@ splice_in(struct flow *f, size_t allowed, bool *moved)
                 *moved = true;
                 return true;
         }
-        if (got == 0) {                        /* the end, or an urgent byte before it */
+        if (got == 0) {                        /* the end, or an urgent byte in front of it */
                 char byte;
 
                 f->is_urgent = recv(f->from, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
@@ -307,7 +317,8 @@ splice_in(struct flow *f, size_t allowed, bool *moved)
                 *moved = true;
                 return true;
         }
-        /* EAGAIN with bytes in the pipe may mean that the pipe is full of small pieces: ask again once it is empty. */
+        /* EAGAIN with bytes in the pipe can mean that small pieces fill the pipe. Try again once it
+         * is empty. */
         if (is_wait(errno))
                 f->from_ready = f->piped > 0 || errno == EINTR;
         return is_wait(errno);
@@ -320,7 +331,8 @@ splice_out(struct flow *f, bool *moved)
 
         if (f->piped == 0 || !f->to_ready)
                 return true;
-        /* Before an end nothing need go at once: the last bytes and the end become one packet. pass_end() follows. */
+        /* Before an end nothing is urgent: with SPLICE_F_MORE the last bytes and the end become one
+         * packet. pass_end() follows. */
         sent = splice(f->pipe->out, NULL, f->to, NULL, f->piped, SPLICE_F_MOVE | SPLICE_F_NONBLOCK | (f->has_end ? SPLICE_F_MORE : 0));
         if (sent < 0) {
                 f->to_ready = errno == EINTR;
@@ -345,7 +357,8 @@ pass_on(struct flow *f, size_t allowed, bool *moved)
                 return allowed == 0 || copy_some(f, allowed, moved);
         is_fine = splice_in(f, allowed, moved);
         if (is_fine && f->from_ends && f->piped > 0 && f->piped < allowed)
-                is_fine = splice_in(f, allowed - f->piped, moved);     /* is that the end already? */
+                /* is the end already here? */
+                is_fine = splice_in(f, allowed - f->piped, moved);
         is_fine = is_fine && splice_out(f, moved);
         if (f->piped == 0 && (!is_fine || !*moved || f->has_end || f->is_urgent)) {
                 pipes_give(pipes, f->pipe, 1);
@@ -354,16 +367,16 @@ pass_on(struct flow *f, size_t allowed, bool *moved)
         return is_fine;
 }
 
-/* -- both ------------------------------------------------------------------------------------------------------------------ */
+/* -- both -------------------------------------------------------------------------------------- */
 
-/* The end is passed on when everything before it was. */
+/* Passes the end on after all bytes before it. */
 static bool
 pass_end(struct flow *f)
 {
         if (!f->has_end || f->is_shut || f->piped > 0 || f->hold.at < f->hold.judged || f->has_more)
                 return true;
         f->is_shut = true;
-        /* Bytes that were never judged do not leave; the end after them does. */
+        /* Unjudged bytes do not leave; the end after them does. */
         return f->is_last || shutdown(f->to, SHUT_WR) == 0 || errno == ENOTCONN;
 }
 
@@ -401,7 +414,8 @@ flow_pump(struct flow *f)
                 if (is_fine && is_held(f))
                         is_fine = allowed == 0 || read_to_judge(f, allowed, &moved);
                 else if (is_fine)
-                        is_fine = pass_on(f, allowed, &moved);         /* what lies in a pipe was allowed when it came */
+                        /* bytes in a pipe were allowed when they were read */
+                        is_fine = pass_on(f, allowed, &moved);
                 if (!is_fine)
                         return f->reason != DENIAL_NONE ? FLOW_REFUSED : FLOW_BROKEN;
                 if (!pass_end(f))

@@ -1,5 +1,6 @@
 /*
- * gate/flow.h - bytes from one socket to another, one way: held ones first, then spliced, never read.
+ * gate/flow.h - passes bytes from one socket to another, one way: held bytes first, then splice(2)
+ * without reading them.
  */
 #ifndef CARREL_GATE_FLOW_H
 #define CARREL_GATE_FLOW_H
@@ -11,24 +12,30 @@
 
 struct wall;
 
-/* Bytes in our own memory: [at, judged) may go, [judged, len) may not yet. */
+/* Bytes in the gate's memory: [at, judged) may be sent, [judged, len) may not yet. */
 struct hold { char *bytes; size_t at, judged, len, room; };
 
 struct flow {
         struct wall *wall;
         int from, to;                          /* borrowed */
         bool is_out;                           /* towards the network */
-        bool from_ready, to_ready;             /* as of the last event (edge-triggered), until a call says otherwise */
-        bool from_ends;                        /* the sender's end was announced: what lies there is all that comes */
-        bool is_urgent;                        /* an urgent byte came once: splice(2) stands still before such, so all is copied from then on; the byte itself is left out */
-        bool has_end, is_shut;                 /* no more comes; and that was passed on */
-        bool is_last;                          /* the other way is over: both sockets are closed next, which says the end as well */
+        bool from_ready, to_ready;             /* as of the last event (edge-triggered), until a
+                                                * call returns EAGAIN */
+        bool from_ends;                        /* the sender announced its end: only bytes already
+                                                * received follow */
+        /* an urgent byte arrived once. splice(2) stalls in front of one, so all bytes are copied
+         * from then on; the urgent byte is dropped */
+        bool is_urgent;
+        bool has_end, is_shut;                 /* the end was read; the end was passed on */
+        bool is_last;                          /* the other direction is over: both sockets are
+                                                * closed next, so no shutdown is needed */
         struct hold hold;
-        struct judge *judge;                   /* NULL: everything may pass */
-        bool waits;                            /* the judge does, for the other direction */
-        bool has_more;                         /* of what is held, the judge has not seen all */
-        struct answers *answers;               /* of the other direction's judge, NULL: nobody wants to know where one ends */
-        struct pipe *pipe;                     /* while bytes lie in it */
+        struct judge *judge;                   /* NULL: all bytes may pass */
+        bool waits;                            /* the judge waits for the other direction */
+        bool has_more;                         /* the judge has not seen all held bytes */
+        struct answers *answers;               /* of the other direction's judge; NULL: the ends of
+                                                * answers are not needed */
+        struct pipe *pipe;                     /* while it contains bytes */
         size_t piped;
         enum denial reason;                    /* with FLOW_REFUSED */
         struct egress_host other;
@@ -36,26 +43,32 @@ struct flow {
 
 enum flow_state {
         FLOW_WAITS,            /* for a socket */
-        FLOW_AGAIN,            /* it could go on, and others should have a turn first */
-        FLOW_LATER,            /* the wall's bandwidth is used up for now */
-        FLOW_OVER,             /* ended, and all of it was passed on */
+        FLOW_AGAIN,            /* more could pass now; give other walls a turn first */
+        FLOW_LATER,            /* the bandwidth of the wall is used up for now */
+        FLOW_OVER,             /* ended, and all bytes were passed on */
         FLOW_REFUSED,          /* by the judge, or by the cap on bytes */
         FLOW_BROKEN
 };
 
-/* Room for at least one more byte. False: JUDGE_HOLD_MAX bytes are held, its wall holds as much as it may, or no memory. */
+/*
+ * Makes room for at least 1 more byte. False: JUDGE_HOLD_MAX bytes are held, the wall reached its
+ * share of memory, or no memory.
+ */
 bool hold_make_room(struct flow *f);
 void held_fini(struct flow *f);
 
-/* Other bytes in the place of what is held; none of them is judged. False: there is no memory for them, and nothing is held. */
+/*
+ * Replaces the held bytes; none of the new ones is judged. Takes the buffer. False: no memory, and
+ * nothing is held.
+ */
 bool held_replace(struct flow *f, char *take_bytes, size_t len, size_t room);
 
 enum flow_state flow_pump(struct flow *f);
 
-/* After FLOW_REFUSED: only what was judged before that still goes. FLOW_OVER: all of it went. */
+/* After FLOW_REFUSED: sends only bytes that were judged before. FLOW_OVER: all of them are sent. */
 enum flow_state flow_send_rest(struct flow *f);
 
-/* Gives back pipe, memory and judge. */
+/* Releases pipe, memory and judge. */
 void flow_fini(struct flow *f);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * gate/gate.h - the gate itself: what its walls share.
+ * gate/gate.h - the gate: what its walls share.
  */
 #ifndef CARREL_GATE_GATE_H
 #define CARREL_GATE_GATE_H
@@ -17,12 +17,13 @@
 
 enum {
         GATE_SOCKETS_MAX = 60000,              /* of connections, over all walls */
-        GATE_WALL_CONNECTIONS = 10240,         /* of one wall, where its caps say nothing */
+        GATE_WALL_CONNECTIONS = 10240,         /* per wall, if its caps set no value */
         GATE_WALL_NAMES = 2048,
         GATE_NETWORKS_MAX = 256,
-        GATE_GREETING_MS = 10000,              /* until something can be judged by */
-        GATE_HELD_MAX = 128 << 20,             /* bytes of unfinished greetings and heads, over all walls */
-        GATE_FILES_SPARE = 64,                 /* descriptors that are never given to connections or pipes */
+        GATE_GREETING_MS = 10000,              /* to receive bytes that can be judged */
+        GATE_HELD_MAX = 128 << 20,             /* bytes of unfinished greetings and heads, over all
+                                                * walls */
+        GATE_FILES_SPARE = 64,                 /* descriptors never used for connections or pipes */
 };
 
 struct wall;
@@ -32,22 +33,28 @@ struct said;
 struct gate {
         struct loop *loop;
         struct resolver *resolver;
-        struct egress_network networks[GATE_NETWORKS_MAX];     /* that may be dialled although they are private, or not although they are public */
+        /* networks of the operator: private ones that may be dialled, and public ones that may
+         * not */
+        struct egress_network networks[GATE_NETWORKS_MAX];
         size_t network_count;
         struct pipes pipes;
-        struct turns turns;                    /* what there is to do, wall by wall */
+        struct turns turns;                    /* pending work, by wall */
         struct wall *walls;
-        struct wall *dead_walls;               /* to be freed after this turn */
+        struct wall *dead_walls;               /* freed after this turn */
         struct connection *dead;
-        size_t sockets_most, wall_files;       /* for connections while the walls' own are few; and how many those are */
-        struct share_pool sockets;             /* descriptors of connections, both sides, and of streams of questions: what the walls' own leave of sockets_most */
-        struct share_pool held;                /* bytes of what was not passed on yet */
+        size_t sockets_most, wall_files;       /* sockets for connections while the walls' own are
+                                                * few; the number of the walls' own descriptors */
+        /* descriptors of connections (both sides) and of DNS streams: sockets_most less what the
+         * walls themselves need */
+        struct share_pool sockets;
+        struct share_pool held;                /* bytes not passed on yet */
         struct loop_watch control;
-        struct said *said, **said_last;        /* what the control socket did not take yet; gate/control.c */
+        struct said *said, **said_last;        /* messages that wait for the control socket;
+                                                * gate/control.c */
         bool is_over;
 };
 
-/* Frees what ended in this turn: nothing that a callback still holds goes before it returned. */
+/* Frees what ended in this turn, so that no callback loses an object before it returns. */
 void gate_reap(struct gate *g);
 
 #endif

@@ -1,10 +1,13 @@
 /*
- * gate/greeting.c - the first bytes of a connection: whom do they ask for, and is it who the address stands for?
+ * gate/greeting.c - the first bytes of a connection: which host do they name, and is it the host of
+ * the address?
  *
  * Room: gate (acting). Touches: mem.
- * Theory: nobody is called before the greeting agrees with the name that the address was given out for. A destination that was refused already is asked for its
- * first bytes all the same: they say in which words to refuse. A client of HTTP/2 may wait for its server's SETTINGS before it asks for anything: then the server is
- * called for a preface that names nobody, and each request is judged while it is relayed.
+ * Theory: the gate connects to a server only after the greeting matches the name for which the
+ * address was issued. It also reads the first bytes for a destination that is already refused,
+ * because they select the form of the refusal. An HTTP/2 client may wait for SETTINGS of its server
+ * before its first request. Then the gate connects after a preface that names no host, and judges
+ * each request while relaying.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -26,7 +29,10 @@ greeting_fini(struct connection *c)
         c->hello = NULL;
 }
 
-/* A server may ask for a second greeting, with whatever name: what follows the first waits for its answer. */
+/*
+ * A server may ask for a second greeting, which can contain any name. So the bytes after the first
+ * greeting wait for its answer.
+ */
 static bool
 has_judge(struct connection *c)
 {
@@ -37,7 +43,7 @@ has_judge(struct connection *c)
         return c->out.judge != NULL;
 }
 
-/* Is the name in the bytes the one of the connection? Then on to the destination. */
+/* Compares the name in the bytes with that of the connection, then dials. */
 static void
 weigh(struct connection *c, const char *said)
 {
@@ -89,7 +95,10 @@ look_at_tls(struct connection *c)
         }
 }
 
-/* Of HTTP/2 the request is read even where nothing can come of it: it says on which stream to refuse. */
+/*
+ * HTTP/2: reads the request even if the connection is refused already, because it says on which
+ * stream to refuse.
+ */
 static void
 go_on(struct connection *c)
 {
@@ -99,7 +108,10 @@ go_on(struct connection *c)
                 connection_dial(c);
 }
 
-/* Its preface and what else is no request may go, and nothing follows for a moment. The moment is not put off by what dribbles in. */
+/*
+ * The preface and other frames that are not a request may pass, but no request followed for a
+ * moment. Small pieces do not extend that moment.
+ */
 static void
 wait_for_request(struct connection *c)
 {
@@ -108,7 +120,10 @@ wait_for_request(struct connection *c)
         c->is_quiet = connection_wait(c, loop_now_ms() + QUIET_MS, go_on) == 0;
 }
 
-/* The first request has to be whole and for this host before anybody is called; the judge stays for those that follow. */
+/*
+ * The first request must be complete and name this host before the gate connects. The judge stays
+ * for later requests.
+ */
 static void
 look_at_http(struct connection *c, enum egress_protocol protocol)
 {

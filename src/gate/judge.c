@@ -1,10 +1,12 @@
 /*
- * gate/judge.c - each request of a plain HTTP connection, judged before a byte of it leaves; and the second greeting of TLS, where a server asks for one.
+ * gate/judge.c - judges each request of a plain HTTP connection before a byte of it leaves. Also
+ * judges the second TLS greeting, if a server asks for one.
  *
  * Room: gate (acting). Touches: mem.
- * Theory: the readers of proto/ say where heads are and whom they are for; admit_evidence() says whether that is who the connection is for. What has not
- * been judged is not sent, so a smuggled second request is held in our own buffer (H12). The second greeting may name whom it likes, and servers take the name from
- * it, so nothing follows the first until the server has answered (H13).
+ * Theory: the parsers of proto/ find heads and their hosts; admit_evidence() compares them with the
+ * host of the connection. Bytes that are not judged are not sent, so a smuggled second request
+ * stays in the gate's buffer (H12). A second greeting may contain any name, and servers use it. So
+ * nothing follows the first until the server has answered (H13).
  */
 #include "gate/judge.h"
 
@@ -25,7 +27,7 @@ struct judge {
         uint16_t port;
         enum egress_protocol protocol;
         bool has_request;
-        size_t record_left;            /* of a TLS record that passes */
+        size_t record_left;            /* of a TLS record that may pass */
         struct hello *hello;           /* while the second greeting is read */
         struct http1 http1;
         struct http2 *http2;
@@ -64,7 +66,7 @@ judge_free(struct judge *j)
         free(j);
 }
 
-/* Is the request for the host and port that the connection is for? */
+/* Compares the host and port of a request with those of the connection. */
 static enum denial
 judge_host(const struct judge *j, const struct authority *a, struct egress_host *ret_other)
 {
@@ -146,7 +148,7 @@ take_http2(struct judge *j, const char *bytes, size_t len, size_t *ret_pass, enu
         }
 }
 
-/* -- TLS, behind the greeting that was found good --------------------------------------------------------------------------- */
+/* -- TLS, after an accepted greeting ----------------------------------------------------------- */
 
 enum { RECORD_HEADER = 5, RECORD_CHANGE_CIPHER = 20, RECORD_ALERT = 21, RECORD_HANDSHAKE = 22, RECORD_DATA = 23 };
 
@@ -180,7 +182,10 @@ take_second_hello(struct judge *j, const char *bytes, size_t len, size_t *ret_pa
         return JUDGE_OVER;
 }
 
-/* Records that are no handshake may stand before the second greeting; a server passes over them, and so do we. */
+/*
+ * Records other than a handshake may precede the second greeting. Servers ignore them, and so does
+ * the gate.
+ */
 static enum judge_verdict
 take_tls(struct judge *j, const char *bytes, size_t len, size_t *ret_pass, enum denial *ret_reason, struct egress_host *ret_other)
 {

@@ -1,9 +1,11 @@
 /*
- * gate/ladder.c - no files, no programs, nothing to listen on; connections outward are what is left.
+ * gate/ladder.c - drops access to files, programs and listening; only outgoing connections remain.
  *
  * Room: gate (acting). Touches: this process.
- * Theory: whoever breaks a parser here finds the sockets of walls, connections that others made, and the network itself, which the operator's
- * firewall still sees as this user's. The kernel without Landlock is told of by doctor; the filter on system calls opens no file either.
+ * Theory: an attacker that exploits a parser here gets the sockets of walls, other sandboxes'
+ * connections, and the network itself. The operator's firewall still sees that traffic as this
+ * user's. On a kernel without Landlock, `carrel doctor` reports it; the system call filter opens no
+ * file either.
  */
 #include "gate/ladder.h"
 
@@ -34,7 +36,7 @@ gate_close_world(size_t *ret_files, struct error *e)
         result = shut_capabilities();
         if (result < 0)
                 return fail_sys(e, ERROR_INTERNAL, -result, "dropping capabilities");
-        result = shut_files(SHUT_LISTEN /* connecting is what a gate is for */);
+        result = shut_files(SHUT_LISTEN /* a gate must connect */);
         if (result < 0)
                 return fail_sys(e, ERROR_INTERNAL, -result, "closing the file system with Landlock");
         result = filter_enter(FILTER_GATE);

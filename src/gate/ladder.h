@@ -1,5 +1,5 @@
 /*
- * gate/ladder.h - the gate closes the world behind itself before it reads a byte.
+ * gate/ladder.h - removes the gate's privileges before it reads a byte of a sandbox.
  */
 #ifndef CARREL_GATE_LADDER_H
 #define CARREL_GATE_LADDER_H
@@ -9,8 +9,10 @@
 #include "base/error.h"
 
 /*
- * No new privileges, no capabilities, no file (Landlock without any rule), no port to listen on, no core, no debugger; then the filter on system calls
- * (FILTER_GATE). As many descriptors as the hard limit gives; *ret_files is how many. Errors: ERROR_INTERNAL, ERROR_CAPABILITY_UNAVAILABLE.
+ * Applies: no new privileges, no capabilities, no files (Landlock without any rule), no port to
+ * listen on, no core dump, no debugger; then the system call filter (FILTER_GATE). Raises the
+ * descriptor limit to the hard limit; *ret_files is that number. Errors: ERROR_INTERNAL,
+ * ERROR_CAPABILITY_UNAVAILABLE.
  */
 int gate_close_world(size_t *ret_files, struct error *e);
 

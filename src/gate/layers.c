@@ -33,5 +33,5 @@ layer_is_off(enum gate_layer layer)
         return off[layer];
 }
 #else
-typedef int layers_are_none;           /* a file must declare something */
+typedef int layers_are_none;           /* ISO C requires a declaration */
 #endif

@@ -1,5 +1,6 @@
 /*
- * gate/layers.h - checks that a test may switch off, to see that what they stop would else succeed. None, in the shipped program.
+ * gate/layers.h - checks that a test may switch off, to see that the attack succeeds without them.
+ * The shipped program has no such switch.
  */
 #ifndef CARREL_GATE_LAYERS_H
 #define CARREL_GATE_LAYERS_H
@@ -12,13 +13,13 @@ enum gate_layer {
         LAYER_EVIDENCE,        /* admit_evidence: SNI, Host, protocol */
         LAYER_JUDGE,           /* each request of HTTP */
         LAYER_ADDRESS,         /* private and other addresses */
-        LAYER_CHANGE,          /* relays end when the list changes */
+        LAYER_CHANGE,          /* ends relays when the list changes */
         LAYER_CAPS,            /* connections, bytes, names */
         LAYER_MAX
 };
 
 #ifdef CARREL_TEST_LAYERS
-/* Reads CARREL_TEST_GATE_OFF: words with commas between. */
+/* Reads CARREL_TEST_GATE_OFF: a comma-separated list. */
 void layers_read(void);
 bool layer_is_off(enum gate_layer layer);
 #else

@@ -1,9 +1,10 @@
 /*
- * gate/main.c - carrel-gate: every connection that leaves a sandbox goes through here, or does not leave.
+ * gate/main.c - carrel-gate: every connection that leaves a sandbox passes through here.
  *
  * Room: gate (acting). Touches: fd, this process.
- * Theory: the ladder, top to bottom: take the control socket, learn the resolvers, close the world, loop. It ends when its keeper goes; the walls' sockets are others' as
- * well, so what comes meanwhile waits in their queues for the next gate.
+ * Theory: the order is: take the control socket, read the resolvers, drop all rights, loop. The
+ * gate ends when its keeper closes the socket. The boxes hold the walls' sockets too, so new
+ * connections wait in their queues for the next gate.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -35,7 +36,7 @@ read_options(int argc, char **argv, int *ret_keeper)
         return fcntl(*ret_keeper, F_SETFD, FD_CLOEXEC);
 }
 
-/* Some for pipes, the rest for connections. */
+/* Reserves some for pipes; the rest is for connections. */
 static void
 share_descriptors(struct gate *g, size_t files)
 {
@@ -48,7 +49,10 @@ share_descriptors(struct gate *g, size_t files)
         g->held = (struct share_pool){ .max = GATE_HELD_MAX, .common_percent = 50 };
 }
 
-/* What came is noted first, whoever it is for, and then a little is done. A flood of events is read for a while only: each may be noted many times. */
+/*
+ * Notes the events of all walls first, then does a small part of the work. Reads a flood of events
+ * only for a limited time; each can be noted again.
+ */
 static void
 turn(struct gate *g)
 {
@@ -88,7 +92,7 @@ main(int argc, char **argv)
         struct error e;
         int keeper;
 
-        (void)prctl(PR_SET_NAME, "carrel-gate", 0, 0, 0);      /* not that of a memory file */
+        (void)prctl(PR_SET_NAME, "carrel-gate", 0, 0, 0);      /* instead of the memfd's name */
         if (read_options(argc, argv, &keeper) < 0) {
                 (void)fprintf(stderr, "carrel-gate: --keeper-fd N\n");
                 return 125;

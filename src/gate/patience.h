@@ -1,17 +1,18 @@
 /*
- * gate/patience.h - accepting without being made to wait.
+ * gate/patience.h - accepts a connection without a risk to block.
  */
 #ifndef CARREL_GATE_PATIENCE_H
 #define CARREL_GATE_PATIENCE_H
 
 #include <netinet/in.h>
 
-/* Once, before anything is accepted. */
+/* Call it once, before the first accept. */
 void patience_begin(void);
 
 /*
- * accept4(2) of a socket that does not block, close-on-exec; *ret_from is filled. -errno: EAGAIN, nobody is there; EINTR: it did block, because whoever shares the
- * socket took O_NONBLOCK away, and a second or two went by.
+ * accept4(2): the new socket is non-blocking and close-on-exec; *ret_from is filled. -errno.
+ * EAGAIN: no connection waits. EINTR: the call did block for a second or two, because another
+ * holder of the socket cleared O_NONBLOCK.
  */
 int patience_accept(int listener, struct sockaddr_in6 *ret_from);
 

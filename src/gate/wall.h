@@ -1,5 +1,5 @@
 /*
- * gate/wall.h - one wall: what may pass it, its sockets, its names, its connections, what it counted.
+ * gate/wall.h - one wall: its policy, sockets, names, connections and counters.
  *
  *     wall_add --(WIRE_WALL_NAMED...)--> WIRE_WALL_BEGIN --> serves --> wall_drop, or its link ends
  */
@@ -16,7 +16,10 @@
 
 enum listener_kind { LISTENER_TCP, LISTENER_PROXY, LISTENER_DNS_UDP, LISTENER_DNS_TCP };
 
-/* A socket of the wall. Level-triggered, by edges while its wall rests; put off for a moment where accepting fails. */
+/*
+ * A listening socket of the wall. Level-triggered; edge-triggered while its wall rests; paused for
+ * a moment after accept fails.
+ */
 struct listener {
         struct job job;
         struct loop_watch watch;
@@ -30,10 +33,11 @@ struct listener {
         bool by_edges;
 };
 
-/* What may pass per second, one way. */
+/* The bytes per second that may pass, one way. */
 struct bucket { uint64_t tokens, at_ms; };
 
-struct question;                               /* a DNS answer that waits for a listener; gate/name_server.c */
+struct question;                               /* a DNS answer that waits for a listener;
+                                                * gate/name_server.c */
 struct dns_stream;
 
 struct wall {
@@ -42,9 +46,9 @@ struct wall {
         uint32_t number;
         char id[BOX_ID_LEN];
         struct policy *policy;
-        struct turn turn;                      /* what there is to do for it */
-        struct job last;                       /* to end it */
-        struct wire_gate_caps caps;            /* none is 0 but those of bytes */
+        struct turn turn;                      /* its work queue */
+        struct job last;                       /* the job that ends it */
+        struct wire_gate_caps caps;            /* none is 0 except those of bytes */
         struct names *names;
         struct loop_watch link;
         int diag;
@@ -53,11 +57,11 @@ struct wall {
         size_t listener_count;
         struct connection *connections;
         size_t connection_count;
-        struct share sockets, held;            /* of what the gate has: descriptors, memory */
+        struct share sockets, held;            /* of the gate's descriptors and memory */
         struct resolver_user asked;            /* and of the resolver's questions */
         uint64_t accepted, denied, bytes_out, bytes_in;
         struct bucket out, in;
-        struct bucket fresh;                   /* new names: how many more, now */
+        struct bucket fresh;                   /* how many new names are allowed now */
         struct denials denials;
         struct counted counted;                /* bytes_out and bytes_in, as its box keeps them */
         struct question *questions;
@@ -69,45 +73,55 @@ struct wall {
 
 struct wall *wall_find(struct gate *g, uint32_t number);
 
-/* Takes the link, the sockets and the policy; closes what it took also when it fails. 0 or -errno. */
+/* Takes the link, the sockets and the policy; on failure it closes them too. 0 or -errno. */
 int wall_add(struct gate *g, const struct wire_gate_policy *head, struct policy *take_policy, const struct wall_listener *listeners, struct wire_message *take_fds);
 
-/* From now on this list, and these caps; what it no longer allows is reset. */
+/* Replaces the list and the caps. Resets each connection that the new list does not allow. */
 void wall_set(struct wall *w, const struct wire_gate_policy *head, struct policy *take_policy);
 
-/* Ends it: nothing of it is served any more, its sockets are closed, its connections reset. It is freed when they are. */
+/*
+ * Ends the wall: closes its sockets and resets its connections. It is freed after the last
+ * connection.
+ */
 void wall_drop(struct wall *w);
 void wall_free(struct wall *w);
 
-/* Does the box take what it is told? */
+/* True: the box accepts messages. */
 bool wall_can_tell(const struct wall *w);
 
-/* Tells the box of a new name, and that an old one lost its address. */
+/* Reports a new name to the box, or that an old one lost its address. */
 void wall_tell_named(struct wall *w, uint32_t index, const char *host, bool is_retired);
 
 /*
- * Nothing can be accepted, for `sys`: unless that is only because nobody is there, it is looked at again in a moment. Whoever else holds the socket can shut it down,
- * and a gate that is told of that again and again would serve nobody.
+ * Call it when accept fails with `sys`. Unless no connection waits, accept is retried after a
+ * moment. Another holder of the socket can shut it down; without the pause, the gate would only
+ * handle that event.
  */
 void listener_failed(struct listener *l, int sys);
 
-/* Is there a listener for this port at this name? */
+/* True: a listener exists for this port at this name. */
 bool wall_has_listener(const struct wall *w, uint32_t index, uint16_t port);
 
 /*
- * Of the names that have listeners of their own, on ports from 1024 on, retires the one that was not used for longest, if that is long enough, and lets the box close what
- * listened for it. False: none is.
+ * Retires the longest unused of the names that have their own listeners (ports from 1024), if it is
+ * idle for long enough. The box then closes these listeners. False: no name qualifies.
  */
 bool wall_retire_listener(struct wall *w);
 
-/* Asks the box for one. The number of the request, or 0. */
+/* Asks the box for a listener. Returns the request number, or 0. */
 uint32_t wall_ask_listener(struct wall *w, uint32_t index, uint16_t port);
 
-/* How many of `want` bytes may pass now; 0: none, ask again soon. And what did pass: false once the cap on bytes is reached. */
+/*
+ * wall_allowance(): how many of `want` bytes may pass now; 0: none, ask again soon.
+ * wall_count_bytes() counts passed bytes; false: the cap on bytes is reached.
+ */
 size_t wall_allowance(struct wall *w, bool is_out, size_t want);
 bool wall_count_bytes(struct wall *w, bool is_out, size_t len);
 
-/* The index of a name that is permitted, given to it now if it has none, and told to the box. 0: too many, or too fast (H11). */
+/*
+ * The index of a permitted name. A new name gets one now, and the box is informed. 0: too many
+ * names, or too fast (H11).
+ */
 uint32_t wall_give_name(struct wall *w, const struct egress_host *host);
 
 #endif

@@ -9,67 +9,82 @@
 
 #include "wire/message.h"
 
-enum { COMMAND_STRINGS_MAX = 40000 };      /* arguments and environment together, in number */
+enum { COMMAND_STRINGS_MAX = 40000 };      /* number of arguments and environment strings
+                                            * together */
 
 struct command {
         struct wire_exec head;
         char **argv, **envp;       /* NULL-terminated, in the caller's storage */
-        const char *cwd, *path;    /* path: value of PATH in envp, or a default */
+        const char *cwd, *path;    /* path: the value of PATH in envp, or a default */
         int stdio[3];              /* descriptors for 0, 1, 2 */
         int group;                 /* an open cgroup.procs to join, -1 if none */
 };
 
-/* Takes a message apart into `ret`; strings stay in `body`, pointers go to `pointers` (room entries). 0 or -EPROTO / -E2BIG. */
+/*
+ * Parses a message into `ret`. Strings stay in `body`; pointers go to `pointers`, which has room
+ * for `room` entries. 0 or -EPROTO / -E2BIG.
+ */
 int command_read(const struct wire_message *m, char *body, char **pointers, size_t room, struct command *ret);
 
-/* -- two ways to start it, each in a session of its own; only in a process that no payload can trace ------------------- */
+/* -- two ways to start it, each in its own session; only where no payload can trace the caller - */
 
 /*
- * Both wait for nobody, and give the pid, or -errno. `ret_report`, which does not block and is the caller's, says what comes of it: its end, when the
- * program was executed or the child has gone before; or first, by command_fork() alone, a struct command_attempt, when it could not be executed.
+ * Neither of the two waits for another process. Both return the pid, or -errno. `ret_report` is a
+ * non-blocking descriptor that the caller owns. It reports the end of the start: end of file when
+ * the program was executed or the child ended before. command_fork() alone first sends a struct
+ * command_attempt if the program could not be executed.
  */
 struct command_attempt {
-        volatile int sys;          /* why not, 0: nothing is wrong so far */
+        volatile int sys;          /* the errno of the failure; 0: no failure so far */
         volatile uint32_t stage;   /* enum wire_exec_stage */
 };
 
 pid_t command_fork(const struct command *c, int *ret_report);
 
 /*
- * The quicker one: the child shares our memory until it executes, so that no page is copied. Until the report ends, `c` and its strings stay as they are,
- * and no other child is shared with; then `ret` says what it came to. -ENOTSUP where that cannot be done.
+ * The faster way: the child shares this process's memory until it executes, so no page is copied.
+ * Until the report ends, `c` and its strings must not change, and no second child may be started in
+ * this way. Afterwards `ret` contains the result. -ENOTSUP if the system cannot do this.
  */
 pid_t command_share(const struct command *c, struct command_attempt *ret, int *ret_report);
 
 /*
- * As the second, and waits for it, and wakes it when it was stopped before it had executed. The pid, or a negative errno with the stage that failed. In a
- * process that has no other child, and in which SIGCHLD is blocked.
+ * Like command_share(), but waits for the result. If the child was stopped before it executed, this
+ * wakes it. Returns the pid, or a negative errno with the stage that failed. Only for a process
+ * that has no other child and has blocked SIGCHLD.
  */
 pid_t command_start(const struct command *c, enum wire_exec_stage *ret_stage);
 
 /*
- * Standard signals, umask, niceness and personality, for this process and by that for each of its children: done once, because
- * sixty calls in every child are a tenth of a short command. Nothing in a guest changes them again.
+ * Sets standard signals, umask, niceness and personality of this process; each child inherits them.
+ * This is done once, because sixty calls in every child take a tenth of the time of a short
+ * command. No later code of a guest changes them.
  */
 void command_freshen(void);
 
-/* -- what a child does to itself, in this order; for children that execute nothing too ----------------------------- */
+/* -- what a child does to itself, in this order; also for children that execute no program ----- */
 
-enum { COMMAND_KEPT = 3 };                 /* the one descriptor beside 0, 1, 2 that may stay open */
+enum { COMMAND_KEPT = 3 };                 /* the only descriptor besides 0, 1, 2 that may stay
+                                            * open */
 
-/* Group and session, then the next. 0 or -errno. */
+/* Joins the group and starts a session, then calls command_dress(). 0 or -errno. */
 int command_prepare(const struct command *c, int keep);
 
-/* Standard streams, terminal, limits, descriptors, signals. `keep` stays open as COMMAND_KEPT, -1: nothing does. 0 or -errno. */
+/*
+ * Sets standard streams, terminal, limits, descriptors and signals. `keep` stays open as
+ * COMMAND_KEPT; -1: none. 0 or -errno.
+ */
 int command_dress(const struct command *c, int keep);
 
-/* Goes to the working directory, which must be a place inside. 0 or -errno. */
+/* Changes to the working directory, which must be inside the sandbox. 0 or -errno. */
 int command_enter(const char *cwd);
 
-/* Becomes the program, found as execvp(3) does in c->path. Comes back only as -errno. */
+/*
+ * Executes the program, found in c->path as execvp(3) does. Returns only on failure, with -errno.
+ */
 int command_execute(const struct command *c);
 
-/* Closes every descriptor from this one on. */
+/* Closes every descriptor from `first` on. */
 void command_close_from(unsigned first);
 
 #endif

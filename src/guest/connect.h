@@ -1,8 +1,9 @@
 /*
- * guest/connect.h - connections to ports inside, made by pid 1 and handed out.
+ * guest/connect.h - connections to ports inside the sandbox, opened by pid 1 and handed out.
  *
- * Whoever holds the other end of the control socket gets a connected TCP socket of the box's own network. 127.0.0.1 is tried
- * first, then ::1. A port whose owner does not accept keeps its row waiting and nobody else.
+ * The process at the other end of the control socket receives a TCP socket that is connected in the
+ * box's own network. Pid 1 tries 127.0.0.1 first, then ::1. If the server does not accept, only its
+ * own row waits.
  */
 #ifndef CARREL_GUEST_CONNECT_H
 #define CARREL_GUEST_CONNECT_H
@@ -18,30 +19,36 @@ struct connect {
         uint16_t port;
         uint8_t is_used, is_done, is_six;
         int fd;                        /* -1: none */
-        int sys;                       /* once done */
+        int sys;                       /* valid when is_done */
         uint64_t deadline_ms;          /* boot clock */
 };
 
 struct connects {
         int control;
-        unsigned used, held_max;       /* rows in use, and how many may be */
+        unsigned used, held_max;       /* rows in use, and their maximum */
         int has_refusal;
-        struct wire_connected refusal; /* there was no row */
+        struct wire_connected refusal; /* for a request that found no free row */
         struct connect rows[CONNECTS_MAX];
 };
 
-/* `x` is zeroed; `control` must not block; no more than `held_max` sockets are kept at a time. */
+/* `x` is zeroed. `control` must be non-blocking. At most `held_max` sockets are kept at a time. */
 void connects_init(struct connects *x, int control, unsigned held_max);
 
 void connects_start(struct connects *x, const struct wire_connect *wanted);
 
-/* What is waited for: at most CONNECTS_MAX entries. Gives their number, and shortens *timeout_ms (-1: none) to the next deadline. */
+/*
+ * Fills in what to poll for, at most CONNECTS_MAX entries, and returns their number. Shortens
+ * *timeout_ms (-1: none) to the next deadline.
+ */
 size_t connects_poll(const struct connects *x, struct pollfd *fds, int *timeout_ms);
 
-/* Looks at what has happened; tells what the socket takes. -1 when nobody listens any more. */
+/*
+ * Handles what has happened, and sends as many answers as the socket takes. -1: the other end is
+ * closed.
+ */
 int connects_serve(struct connects *x);
 
-/* Waits an answer for room in the control socket? */
+/* True: an answer waits for room in the control socket. */
 int connects_has_news(const struct connects *x);
 
 #endif

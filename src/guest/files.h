@@ -1,16 +1,21 @@
 /*
- * guest/files.h - file operations, done inside the box as the payload's own user by a child of pid 1 that executes nothing.
+ * guest/files.h - file operations inside the box. A child of pid 1 does them as the payload's own
+ * user, and executes no program.
  *
- * Whatever names the payload plants, the child reaches only what the payload reaches: same root, same mounts, same Landlock rules,
- * same filter. wire/file.h says what goes in and comes out. Beyond what the payload may do, names in /proc are refused (EACCES): there
- * "self" would be the child, and a magic link leads to what no name reaches.
+ * Whatever names the payload creates, the child reaches only what the payload can reach: it has the
+ * same root, mounts, Landlock rules and filter. wire/file.h defines input and output. In addition,
+ * names in /proc are refused (EACCES): "self" there would be the child, and a magic link leads to
+ * objects that no name reaches.
  */
 #ifndef CARREL_GUEST_FILES_H
 #define CARREL_GUEST_FILES_H
 
 #include <stddef.h>
 
-/* Where an operation reads and writes, and the path it failed at (borrowed; "" where there is none). */
+/*
+ * Where an operation reads and writes, and the path at which it failed (borrowed; "" if there is no
+ * such path).
+ */
 struct files_io {
         int in, out;
         const char *failed;
@@ -18,10 +23,10 @@ struct files_io {
 
 int files_has(const char *name);
 
-/* Does argv[0] with its words. 0 or an errno value. Not twice at a time in a process. */
+/* Runs argv[0] with its arguments. 0 or an errno value. Not reentrant within a process. */
 int files_run(char *const *argv, struct files_io *io);
 
-/* The same between descriptors 0 and 1; prints the path that failed on 2. Gives the exit status. */
+/* The same with descriptors 0 and 1; prints the path that failed on 2. Returns the exit status. */
 int files_main(char *const *argv);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * guest/harden.h - the GUEST steps: what pid 1 does to itself, so that every payload inherits it.
+ * guest/harden.h - the GUEST steps: restrictions that pid 1 applies to itself, so that every
+ * payload inherits them.
  */
 #ifndef CARREL_GUEST_HARDEN_H
 #define CARREL_GUEST_HARDEN_H
@@ -8,10 +9,11 @@
 
 struct harden {
         int rules;                 /* Landlock rules under construction, -1 before the first */
-        unsigned landlock_abi;     /* of the LANDLOCK step, looked up ahead: rules are made for it */
+        unsigned landlock_abi;     /* of the LANDLOCK step, read in advance: the rules are built for
+                                    * it */
 };
 
-/* Does one step of the GUEST phase. 0 or -errno; -ENOTSUP for a step of another phase. */
+/* Applies one step of the GUEST phase. 0 or -errno; -ENOTSUP for a step of another phase. */
 int harden_step(struct harden *h, const struct step *s);
 
 #endif

@@ -1,10 +1,13 @@
 /*
- * guest/spare.h - a child of pid 1 that is ready ahead: in its control group already, waiting to be told which command it is.
+ * guest/spare.h - a spare: a child of pid 1, started in advance in its control group, that waits to
+ * become a command.
  *
- * To join a group can take many milliseconds (the kernel lets every processor pass first), so it is done while nobody waits. The box
- * says when one is wanted and in which group (WIRE_SPARE), and with a command that it is to be that one (struct wire_exec). A spare is never
- * relied on: the message and its descriptors are kept until it has become the command, and whatever happens to it before
- * that, the command is started the ordinary way. Never more than one; none where there are no groups.
+ * Joining a group can take many milliseconds, because the kernel waits for every processor. So it
+ * happens while no command waits for it. The box says when it wants a spare and in which group
+ * (WIRE_SPARE), and with a command whether to use it (struct wire_exec). The spare may fail at any
+ * time. Pid 1 keeps the message and its descriptors until the spare has become the command; if the
+ * spare is lost before, the command is started the ordinary way. There is at most one spare, and
+ * none without control groups.
  */
 #ifndef CARREL_GUEST_SPARE_H
 #define CARREL_GUEST_SPARE_H
@@ -15,18 +18,21 @@
 
 #include "guest/command.h"
 
-enum { SPARE_FDS = 6 };                /* pid 1 needs at most so many for it: its socket's ends, and what is kept */
+enum { SPARE_FDS = 6 };                /* most descriptors that pid 1 needs for it: both ends of its
+                                        * socket, and those kept */
 
 enum spare_word { SPARE_QUIET, SPARE_STARTED, SPARE_FAILED, SPARE_LOST };
 
 struct spare_mark;
 struct spare {
-        uint32_t number;               /* the box's for it; 0: nobody waits */
+        uint32_t number;               /* chosen by the box; 0: no spare waits */
         pid_t pid;
-        int socket;                    /* our end of its socket; -1: there is none, or it is decided */
-        struct spare_mark *mark;       /* NULL before the first one */
-        uint32_t exec;                 /* what it is becoming; 0: nothing */
-        char *kept;                    /* that one's message, in memory that no child gets */
+        int socket;                    /* pid 1's end of its socket; -1: no spare, or its start is
+                                        * decided */
+        struct spare_mark *mark;       /* NULL before the first spare */
+        uint32_t exec;                 /* the exec that it becomes; 0: none */
+        char *kept;                    /* the message of that exec, in memory that no child
+                                        * inherits */
         size_t kept_len;
         int stdio[3], group;           /* and its descriptors, owned */
 };
@@ -34,28 +40,33 @@ struct spare {
 /* `s` is zeroed. */
 void spare_init(struct spare *s);
 
-/* A new one in place of any that waits; `group`, an open cgroup.procs, stays the caller's. Nothing where that cannot be had, or one is becoming a command. */
+/*
+ * Starts a spare and replaces one that waits. `group`, an open cgroup.procs, stays the caller's.
+ * Does nothing if that fails, or if a spare is becoming a command.
+ */
 void spare_make(struct spare *s, uint32_t number, int group);
 
-/* Lets the one go that waits. */
+/* Drops the spare that waits. */
 void spare_drop(struct spare *s);
 
-/* Could it be this command? */
+/* True: the spare could become this command. */
 int spare_serves(const struct spare *s, const struct command *c);
 
 /*
- * Tells it to become `c`, whose message is `body`. 0: it was told, and c's descriptors are its own from now on (spare_settle() closes
- * them). -errno: it is gone, and nothing has changed.
+ * Makes the spare become `c`, whose message is `body`. 0: the order was sent, and the spare owns
+ * the descriptors of `c` (spare_settle() closes them). -errno: the spare is gone, and nothing has
+ * changed.
  */
 int spare_pass(struct spare *s, const struct command *c, const char *body, size_t len);
 
 /*
- * What became of it: nothing yet; s->pid has started to be the command; *ret_sys at *ret_stage; or it went before that, and the command is to be
- * started by another, for which spare_again() reads it anew. After any but QUIET: spare_settle().
+ * The result of that order. SPARE_QUIET: none yet. SPARE_STARTED: s->pid is the command.
+ * SPARE_FAILED: *ret_sys at *ret_stage. SPARE_LOST: the spare ended first, so start the command
+ * another way; spare_again() reads it again. After any but SPARE_QUIET, call spare_settle().
  */
 enum spare_word spare_hear(struct spare *s, int *ret_sys, enum wire_exec_stage *ret_stage);
 
-/* 0 or -errno; strings and descriptors stay ours until spare_settle(). */
+/* 0 or -errno; the spare keeps strings and descriptors until spare_settle(). */
 int spare_again(struct spare *s, char **pointers, size_t room, struct command *ret);
 void spare_settle(struct spare *s);
 

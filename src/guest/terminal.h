@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* Opens a pair; both are close-on-exec and the caller's. 0 or -errno. */
+/* Opens a pair; both are close-on-exec, and the caller owns them. 0 or -errno. */
 int terminal_open(uint16_t rows, uint16_t columns, int *ret_master, int *ret_slave);
 
 #endif

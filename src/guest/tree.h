@@ -1,9 +1,10 @@
 /*
- * guest/tree.h - every process below some of pid 1's children, found in /proc and killed.
+ * guest/tree.h - finds every process below some of pid 1's children in /proc, and kills them.
  *
- * /proc inside shows the box's own pid namespace. A look is no snapshot: who forks and ends between two lines of it is not seen. So a tree
- * is not dead because a look found nothing, but because the root above it has ended (a reaper ends when nothing is left below it), or
- * because a look found nothing while everything stood still.
+ * /proc inside shows the box's own pid namespace. One pass is no snapshot: it misses a process that
+ * forks and ends between two entries. So a pass that found nothing does not prove that a tree is
+ * dead. There are two proofs: the root above it has ended (a reaper ends when nothing is left below
+ * it), or a pass found nothing while all processes were stopped.
  */
 #ifndef CARREL_GUEST_TREE_H
 #define CARREL_GUEST_TREE_H
@@ -11,25 +12,30 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* One child of pid 1 and what shall happen to what is below it. */
+/* One child of pid 1, and what to do with its descendants. */
 struct tree_root {
         pid_t pid;
-        unsigned char is_dying;        /* in: kill everything below it */
+        unsigned char is_dying;        /* in: kill all its descendants */
         unsigned char is_included;     /* in: and the root itself */
-        unsigned living;               /* out: processes that were found alive and are meant */
+        unsigned living;               /* out: matching processes that were alive */
 };
 
-struct tree_strays {                   /* what descends from pid 1 but from no root */
-        unsigned is_dying;             /* in: kill it */
+struct tree_strays {                   /* descendants of pid 1 without a root in the table */
+        unsigned is_dying;             /* in: kill them */
         unsigned living;               /* out */
-        unsigned unknown;              /* out: processes whose parents were not found, whosever they are */
+        unsigned unknown;              /* out: processes whose parents were not found, of any
+                                        * tree */
 };
 
 /*
- * One look at /proc, and SIGKILL for every process of a dying root, and for strays where they are to die. With `is_frozen` everything inside but
- * ourselves is stopped before and woken after, so that nothing is missed; in a process that is not pid 1 of a namespace that asks
- * too much and is not done. Where looking takes long it is done unasked: then those inside leave us no time. 1 where everything stood
- * still, 0 where not, or -errno where /proc cannot be read.
+ * Does one pass over /proc. Sends SIGKILL to every process of a dying root, and to strays if they
+ * are to die.
+ *
+ * `is_frozen`: stops all processes inside, except the caller, before the pass, and wakes them
+ * after, so that none is missed. Only pid 1 of a namespace can do this; elsewhere it is skipped,
+ * because it would stop too much. A pass that takes long also stops them unasked: the processes
+ * inside then leave pid 1 too little time. Returns 1: all were stopped; 0: not; -errno: /proc
+ * cannot be read.
  */
 int tree_pass(struct tree_root *roots, size_t count, struct tree_strays *strays, int is_frozen);
 

@@ -1,9 +1,9 @@
 /*
- * guest/way.h - from a path to the directory that holds its last name, walked piece by piece.
+ * guest/way.h - resolves a path to the directory that holds its last name, component by component.
  *
- * The walk is the kernel's own in every answer it gives (ENOENT, ENOTDIR, EACCES, ELOOP, ENAMETOOLONG), with two differences: the
- * last name is not opened, so that its kind can be looked at first, and nothing in /proc is entered (EACCES). openat2 would do it in one call,
- * and the filter hides it.
+ * The walk answers as the kernel does (ENOENT, ENOTDIR, EACCES, ELOOP, ENAMETOOLONG), with two
+ * differences. It does not open the last name, so that the caller can check its kind first. It
+ * enters nothing in /proc (EACCES). openat2 would do this in one call, but the filter hides it.
  */
 #ifndef CARREL_GUEST_WAY_H
 #define CARREL_GUEST_WAY_H
@@ -13,8 +13,9 @@
 enum { WAY_NAME_MAX = 255, WAY_LINKS_MAX = 40 };
 
 enum way_flag {
-        WAY_FOLLOW = 1u << 0,          /* a link at the end is followed: the place is its target's, which need not exist */
-        WAY_MAKE = 1u << 1,            /* what is missing on the way is made, 0755 */
+        /* follow a link at the end: the place is its target, which need not exist */
+        WAY_FOLLOW = 1u << 0,
+        WAY_MAKE = 1u << 1,            /* create missing directories on the way, with mode 0755 */
 };
 
 struct way {
@@ -23,12 +24,12 @@ struct way {
         int wants_directory;           /* the path ended with a slash */
 };
 
-/* 0 or an errno value, and then there is nothing to be ended. */
+/* 0 or an errno value; after an error there is nothing to free. */
 int way_open(const char *path, unsigned flags, struct way *ret);
 
 void way_fini(struct way *w);
 
-/* Is what this descriptor shows part of /proc? */
+/* True: the descriptor refers to an object in /proc. */
 int way_is_proc(int fd);
 
 #endif
