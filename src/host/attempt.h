@@ -1,9 +1,10 @@
 /*
- * host/attempt.h - the doctor's attempts, one function each. Internal to the room: host/try.c runs them.
+ * host/attempt.h - the doctor's attempts, one function each. Internal to the room: host/try.c runs
+ * them.
  *
- * Each attempt runs in a child of its own that ends right after it, so it may change whatever belongs to that
- * child. It answers ATTEMPT_WORKS, ATTEMPT_FAILS, or ATTEMPT_IDLE where the mechanism is of no use here, and may
- * write a detail and a mending command that fits better than the row's own.
+ * Each attempt runs in its own child, which ends right after it, so it may change the state of that
+ * child. It returns ATTEMPT_WORKS, ATTEMPT_FAILS, or ATTEMPT_IDLE if the mechanism is of no use
+ * here. It may write a detail, and a fix command that fits better than the row's own.
  */
 #ifndef CARREL_HOST_ATTEMPT_H
 #define CARREL_HOST_ATTEMPT_H
@@ -18,28 +19,31 @@ enum attempt_result { ATTEMPT_WORKS, ATTEMPT_FAILS, ATTEMPT_IDLE };
 struct attempt {
         const struct host_facts *facts;
         char detail[256];
-        char mend[1024];       /* "" : the row's own */
+        char mend[1024];       /* command that fixes it; "": the row's own */
 };
 
-/* Write the detail ("%s: strerror" where sys is not 0) and answer. */
+/* Write the detail (with ": strerror" if sys is not 0) and return the result. */
 enum attempt_result attempt_fails(struct attempt *a, int sys, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 enum attempt_result attempt_works(struct attempt *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 enum attempt_result attempt_idle(struct attempt *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes text to an existing file. 0, or -1 and errno. */
+/* Writes text to an existing file. Returns 0, or -1 with errno. */
 int attempt_write(const char *path, const char *text);
 
-/* Reads at most room - 1 bytes of a file and ends them with a NUL. The length, or -1 and errno. */
+/* Reads at most room - 1 bytes of a file and adds a NUL. Returns the length, or -1 with errno. */
 int attempt_read(const char *path, char *buf, size_t room);
 
 /*
- * The command that installs an AppArmor profile for this program (an absolute path) and no other, into a->mend;
- * left as it is where the path is too long or holds what cannot be quoted.
+ * Writes into a->mend the command that installs an AppArmor profile for this program (an absolute
+ * path) and no other. Leaves a->mend unchanged if the path is too long or has a character that
+ * cannot be quoted.
  */
 void attempt_apparmor_mend(struct attempt *a, const char *program);
 
-/* Removes the groups that the attempt with this pid may have left when it was killed at its deadline. */
+/*
+ * Removes groups that the attempt with this pid may have left when it was killed at its deadline.
+ */
 void attempt_cgroup_collect(const struct cgroup_facts *facts, long pid);
 
 /* namespaces and mounts: attempt_ns.c */

@@ -8,9 +8,10 @@
 #include "plan/host_facts.h"
 
 /*
- * Looks, and changes nothing: a few dozen microseconds, no process made, no file written. What cannot be read
- * counts as absent, so facts err towards refusing. Fails only with ERROR_CAPABILITY_UNAVAILABLE, where even
- * uname and sysinfo do not answer. `ret` is the caller's; its strings are static or inside it.
+ * Reads facts and changes nothing: a few dozen microseconds, no process created, no file written. A
+ * fact that cannot be read counts as absent, so facts err towards refusing. Fails only with
+ * ERROR_CAPABILITY_UNAVAILABLE, if even uname and sysinfo fail. The caller owns `ret`; its strings
+ * are static or inside it.
  */
 int host_facts_read(struct host_facts *ret, struct error *e);
 

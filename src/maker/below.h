@@ -1,24 +1,30 @@
 /*
- * maker/below.h - names below the top of a directory of the host that a command made, and on which programs act in whatever directory they are
- * (rows with PROTECT_DEEP of plan/protect.c): `.envrc`, `.vscode`, `.claude` and their like.
+ * maker/below.h - protected names below the top of a host directory: `.envrc`, `.vscode`, `.claude`
+ * and others (rows with PROTECT_DEEP in plan/protect.c). Programs act on them in any directory.
+ * This module judges those that a command created.
  *
- * At the top names are guarded one by one (guard.h). Below it they are found by the search at a command's end (survey.h), and judged by times of change,
- * which a command cannot set:
+ * At the top, names are guarded one by one (guard.h). Below the top, the search after a command
+ * finds them (survey.h). It judges them by ctime, which a command cannot set. The first row that
+ * matches decides:
  *
- *     its inode is of before --------------------------------------> not the command's, also where a directory above it was renamed
- *     held by a mount ('h' of the list) ---------------------------> not the command's
- *     tracked by the index at the start ('t') ---------------------> content: reported as changed
- *     its directory is of before, so it had the name before -------> reported as changed
- *     later than the last process of the payload ------------------> the host's
- *     of the tick of the clock in which a sandbox of one command began: reported as changed; a person may have made it just before
- *     within an installed package, or within a repository ---------> reported, and left: a package manager, or that repository's git, would miss it
- *     else --------------------------------------------------------> moved into the sandbox's keeping and reported; strict: and the box is killed
+ *     inode older than the command ---------------> not the command's, also if a directory above was renamed
+ *     held by a mount ('h' in the list) ----------> not the command's
+ *     tracked by the index at the start ('t') ----> content: reported as changed
+ *     directory older, so it had the name before -> reported as changed
+ *     later than the last process of the payload -> the host's
+ *     in the clock tick in which a sandbox of one
+ *       command began ----------------------------> reported as changed: a person may have made it just before
+ *     inside an installed package or a repository > reported, not moved: a package manager or git would miss it
+ *     else ---------------------------------------> moved into the sandbox's keeping and reported;
+ *                                                   strict: the box is killed too
  *
- * "Within a repository" is below a directory with a `.git` of its own, and everywhere where the top's `.git` was not there at the start (no 'k' for it). What
- * a command makes in a repository or a package is so reported only: a payload can choose such a place, and the report is all there is.
+ * "Inside a repository" means below a directory that has its own `.git`. If the top had no `.git`
+ * at the start (no 'k' for it), the whole source counts as inside a repository. A payload can
+ * choose to create a name in a repository or a package; it is then only reported.
  *
- * A directory that was there and changed, in a directory that changed as well, is taken for the command's: whether it was renamed there cannot be seen.
- * Everything is done as the source's owner, through descriptors, following no symbolic link; what is moved is the inode that was judged.
+ * If a directory that existed before has changed and its parent has changed too, it counts as the
+ * command's: a rename cannot be seen. All work is done as the source's owner, through descriptors,
+ * and follows no symbolic link. The inode that is moved is the inode that was judged.
  */
 #ifndef CARREL_MAKER_BELOW_H
 #define CARREL_MAKER_BELOW_H
@@ -30,46 +36,59 @@
 #include "maker/kept.h"
 #include "wire/message.h"
 
-enum { BELOW_MOVES_MAX = 64 };                 /* of one look; the next one cannot be moved, and the box is killed */
+/* in one look; a further name cannot be moved, and the box is killed */
+enum { BELOW_MOVES_MAX = 64 };
 
-/* Reported in one line: the first, others as far as they fit (relative to their source), and how many. */
+/*
+ * One report line: the first path, as many others as fit (relative to their source), and the count.
+ */
 struct below_fold { unsigned count; size_t more_len; char first[760], more[1024]; };
 
 enum below_kind { BELOW_CHANGED, BELOW_PACKAGE, BELOW_REPOSITORY, BELOW_CLOSED, BELOW_KINDS };
 
 struct below {
         const struct kept_places *places;
-        struct timespec since, rested;         /* rested: the payload has had no process since; all 0: it may have one */
-        struct timespec begun;                 /* of a sandbox of one command, by the exact clock; what is not later may be of before. All 0: of others */
+        /* rested: the payload has had no process since then; all 0: it may have one */
+        struct timespec since, rested;
+        /* Exact start time of a sandbox of one command; what is not later may be older than it.
+         * All 0 for other sandboxes. */
+        struct timespec begun;
         void (*report)(const struct wire_kept *news);  /* or NULL */
 
-        int source;                            /* the one that is searched: O_PATH; changed between sources. All of it borrowed */
-        unsigned index;                        /* its number in the plan */
-        const char *path, *list;  size_t list_len;     /* of the host; of the SURVEY step */
+        /* the source that is searched (O_PATH); the caller changes it between sources. All
+         * fields are borrowed. */
+        int source;
+        unsigned index;                        /* the source's number in the plan */
+        /* host path of the source; list of the SURVEY step */
+        const char *path, *list;  size_t list_len;
 
         unsigned moves;
         bool must_kill;
-        ino_t closed;                          /* the last directory that cannot be listed */
+        ino_t closed;                          /* the last directory that could not be listed */
         struct below_fold folds[BELOW_KINDS];
-        char asked[4096];  bool is_asked, was_in_repository;   /* the last directory that was asked about */
+        /* the last directory that was checked for being inside a repository */
+        char asked[4096];  bool is_asked, was_in_repository;
 };
 
-/* Clears all that was found. What is above the first empty line is the caller's to set. */
+/* Clears all results. The caller sets the fields above the first empty line. */
 void below_begin(struct below *b);
 
 /*
- * Judges one name of the directory `dir`, whose path in the source is `path`, not "". A name that is not in the table costs no system call. Called as
- * the source's owner (owner.h). True: it is moved away.
+ * Judges one name in the directory `dir`, whose path in the source is `path` (not ""). A name that
+ * is not in the table costs no system call. Call it as the source's owner (owner.h). Returns true
+ * if the name was moved away.
  */
 bool below_meet(struct below *b, int dir, const char *path, const char *name);
 
-/* Looks at the names that are content. Called as the source's owner. */
+/* Compares the names that are tracked content. Call it as the source's owner. */
 void below_compare(struct below *b);
 
-/* The directory `path` cannot be listed, or not entered. Reported if it changed since. */
+/*
+ * Notes that the directory `path` cannot be listed or entered. It is reported if it changed since.
+ */
 void below_be_closed(struct below *b, const char *path);
 
-/* Reports what is reported in one line. */
+/* Sends the reports that are collected into one line. */
 void below_end(struct below *b);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * maker/beneath.h - directories beneath a source, opened through its descriptor.
+ * maker/beneath.h - opens directories beneath a source, through the source's descriptor.
  */
 #ifndef CARREL_MAKER_BENEATH_H
 #define CARREL_MAKER_BENEATH_H
@@ -8,10 +8,16 @@
 
 enum { BENEATH_PATH_ROOM = 4096 };
 
-/* `directory` ("": the source itself) and a name in it. False: longer than the room. */
+/*
+ * Joins `directory` ("" for the source itself) and a name in it. False if the result is longer than
+ * BENEATH_PATH_ROOM.
+ */
 bool beneath_join(char ret[BENEATH_PATH_ROOM], const char *directory, const char *name);
 
-/* A descriptor of the directory `path` of `source` (`flags`: O_PATH, or O_RDONLY), owned by the caller, or -errno; no link is followed, on the way neither. */
+/*
+ * Opens the directory `path` of `source`; `flags` is O_PATH or O_RDONLY. No component may be a
+ * symbolic link. Gives a descriptor, which the caller owns, or -errno.
+ */
 int beneath_open(int source, const char *path, int flags);
 
 #endif

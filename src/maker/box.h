@@ -1,5 +1,5 @@
 /*
- * maker/box.h - the BOX steps: the new root and what is in it, done by the box's first process on itself.
+ * maker/box.h - the BOX steps: the box's first process builds its new root and everything in it.
  */
 #ifndef CARREL_MAKER_BOX_H
 #define CARREL_MAKER_BOX_H
@@ -9,20 +9,27 @@
 
 struct box {
         int root;                          /* the new root; -1 before STEP_ROOT */
-        int workshop;                      /* beside it, read-only: what hides files and directories, and the scratch */
+        /* beside it, read-only: holds what covers hidden files and directories, and the scratch */
+        int workshop;
         int scratch;                       /* the tmpfs of the private places; -1 before STEP_SCRATCH */
-        int image;                         /* where some of them lie instead: a detached mount, attached by STEP_DISK; -1: none, or not made */
+        /* private disk for some of them: a detached mount, attached by STEP_DISK; -1: none, or
+         * not created */
+        int image;
         const int *sources;                /* O_PATH descriptors, or detached trees where is_tree[i] is set */
         const unsigned char *is_tree;
-        int control;                       /* to whoever keeps the box: the wall's sockets go there */
-        int stock[WALL_STOCK_MAX];         /* of a routed wall: sockets for ports that are asked for later, which pid 1 keeps */
+        int control;          /* to the keeper of the box, which receives the wall's sockets here */
+        /* routed wall: spare sockets for ports that are requested later; pid 1 keeps them */
+        int stock[WALL_STOCK_MAX];
         size_t stock_count;
-        int disk;                          /* the private disk once more, which pid 1 keeps to see whether it is full; -1: not kept */
-        unsigned char has_names;           /* without a wall: the stock is the one or two sockets of guest/names.h */
-        unsigned char has_foreign;         /* something of the user's is attached: names may hold links planted there */
+        /* a second descriptor of the private disk: pid 1 checks it for free space; -1: not kept */
+        int disk;
+        /* without a wall: the stock is the one or two sockets of guest/names.h */
+        unsigned char has_names;
+        /* a directory of the user is attached: names may contain planted links */
+        unsigned char has_foreign;
 };
 
-/* Does one step of the BOX phase. 0 or -errno; -ENOTSUP for a step of another phase. */
+/* Runs one step of the BOX phase. Returns 0 or -errno; -ENOTSUP for a step of another phase. */
 int box_step(struct box *box, const struct step *s);
 
 #endif

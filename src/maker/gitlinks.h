@@ -1,5 +1,5 @@
 /*
- * maker/gitlinks.h - the gitlinks of a repository's index that are not on a list.
+ * maker/gitlinks.h - finds the gitlinks of a repository's index that are not in a list.
  */
 #ifndef CARREL_MAKER_GITLINKS_H
 #define CARREL_MAKER_GITLINKS_H
@@ -9,12 +9,19 @@
 
 enum { GITLINKS_ROOM = 48 << 10 };
 
-struct gitlinks { unsigned is_whole, len; char names[GITLINKS_ROOM]; };        /* a NUL after each; not whole: there may be others */
+/* names, each with a NUL; if is_whole is 0, there may be more */
+struct gitlinks { unsigned is_whole, len; char names[GITLINKS_ROOM]; };
 
-/* Is `path` on the list with that letter? The list: a letter, a path and a NUL each (maker/survey.h). */
+/*
+ * Does the list hold `path` with that letter? Each entry is a letter, a path and a NUL
+ * (maker/survey.h).
+ */
 bool gitlinks_has(const char *list, size_t list_len, char letter, const char *path);
 
-/* Reads `index` of the directory `git`; what is on the list with the letter 'l' is left out. One that cannot be read has no names, and is not whole. */
+/*
+ * Reads `index` in the directory `git`, without the paths that the list holds with the letter 'l'.
+ * If the index cannot be read, the result has no names and is_whole is 0.
+ */
 void gitlinks_read(int git, const char *list, size_t list_len, struct gitlinks *ret);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * maker/group.h - control groups by their files: make, limit, read, kill, remove. Paths come from a plan.
+ * maker/group.h - control groups through their files: create, limit, read, kill, remove. The plan
+ * gives the paths.
  */
 #ifndef CARREL_MAKER_GROUP_H
 #define CARREL_MAKER_GROUP_H
@@ -7,23 +8,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Writes `len` bytes to a control file in one write. 0 or -errno. */
+/* Writes `len` bytes to a control file in one write. Returns 0 or -errno. */
 int group_write(const char *path, const char *value, size_t len);
 
-/* Writes each blank-separated word by itself and passes over those the kernel does not know. 0 or -errno. */
+/*
+ * Writes each blank-separated word with its own write and skips words that the kernel does not
+ * know. Returns 0 or -errno.
+ */
 int group_write_words(const char *path, const char *words);
 
-/* "<dir>/<file>" into `out`. 0 or -ENAMETOOLONG. */
+/* Writes "<dir>/<file>" to `out`. Returns 0 or -ENAMETOOLONG. */
 int group_path(char *out, size_t room, const char *dir, const char *file);
 
-/* Decimal digits of `number` into `out` (at least 21 bytes); gives their count. */
+/* Writes `number` in decimal to `out` (at least 21 bytes). Returns the number of digits. */
 size_t group_number(char *out, uint64_t number);
 
-/* Kills every member (cgroup.kill where there is one, else one by one) and removes the group, with two levels of groups inside it; waits for the kernel
- * to let go, at most two seconds. 0 (also when it is gone already) or -errno. */
+/*
+ * Kills every member (with cgroup.kill if the kernel has it, else one by one). Then removes the
+ * group and two levels of groups inside it. Waits at most two seconds until the kernel allows the
+ * removal. Returns 0, also if the group does not exist, or -errno.
+ */
 int group_remove(const char *dir);
 
-/* The number after `key ` in a control file, or the whole file's number when key is "". UINT64_MAX if unreadable. */
+/*
+ * Reads the number after `key ` in a control file, or the number that is the whole file if `key` is
+ * "". Returns UINT64_MAX if the file cannot be read.
+ */
 uint64_t group_read(int fd, const char *key);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * maker/host.h - the HOST steps: what is done outside before the box's first process exists, and its undoing.
+ * maker/host.h - the HOST steps: runs and undoes the work outside the box, before the box's first
+ * process exists.
  */
 #ifndef CARREL_MAKER_HOST_H
 #define CARREL_MAKER_HOST_H
@@ -18,29 +19,30 @@ struct host {
         const void *packed;  size_t packed_len;       /* for the lease */
         int *sources;                                 /* descriptors that came with the plan */
         unsigned char is_tree[PLAN_SOURCES_MAX];
-        uint32_t box_uid, box_gid;                    /* outside; from the MAP steps, looked up ahead */
+        uint32_t box_uid, box_gid;     /* ids of the box outside; copied ahead from the MAP steps */
         const char *lease_path;
         int lease;                                    /* -1 if none */
-        int joins[HOST_JOINS_MAX];  size_t join_count;          /* `tasks` files of v1 groups, for the first process to write "0" to */
-        int unified;                                  /* v2 group to be cloned into, -1 if none */
+        /* `tasks` files of v1 groups; the first process writes "0" to them */
+        int joins[HOST_JOINS_MAX];  size_t join_count;
+        int unified;                                  /* v2 group to clone into, -1 if none */
         int watches[HOST_WATCHES_MAX];  size_t watch_count;
         uint8_t watch_kinds[HOST_WATCHES_MAX];
         int image;                                    /* the private disk, a detached mount until the box attaches it; -1 if none */
-        int oom;                                      /* becomes readable when a v1 group is out of memory, -1 if none */
+        int oom;                 /* becomes readable when a v1 group is out of memory; -1 if none */
         struct volume_use volumes[HOST_HELD_MAX];  size_t volume_count;
         uint64_t namespaces;                          /* of the SPAWN step, without the cgroup namespace */
         int wants_cgroup_ns;
-        uint64_t last_ms;                             /* of the SPAWN step: how long the box may live, 0: as long as it likes */
-        bool looks_at_leases;                         /* of others, for what killed makers left */
-        uint32_t done;                                /* steps done, for the undoing */
+        uint64_t last_ms;  /* from the SPAWN step: the longest life of the box in ms, 0: no limit */
+        bool looks_at_leases;        /* looks at other leases, for groups that killed makers left */
+        uint32_t done;                            /* number of steps that succeeded, for the undo */
 };
 
 void host_init(struct host *h, const struct plan_view *view, int *sources);
 
-/* Does one step of the HOST phase. 0 or -errno; -ENOTSUP for a step of another phase. */
+/* Runs one step of the HOST phase. Returns 0 or -errno; -ENOTSUP for a step of another phase. */
 int host_step(struct host *h, const struct step *s);
 
-/* Takes back everything that was done, and closes what is held. */
+/* Undoes every step that was done, and closes all descriptors. */
 void host_fini(struct host *h);
 
 #endif

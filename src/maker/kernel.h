@@ -1,6 +1,6 @@
 /*
- * maker/kernel.h - the kernel's newer calls, which libc does not wrap. Each answers as the kernel does, with
- * a negative errno value on failure.
+ * maker/kernel.h - newer system calls that libc does not wrap. Each returns a negative errno value
+ * on failure.
  */
 #ifndef CARREL_MAKER_KERNEL_H
 #define CARREL_MAKER_KERNEL_H
@@ -12,7 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#ifndef MOUNT_ATTR_IDMAP    /* glibc's <sys/mount.h> has the newer calls' constants, musl's leaves them to the kernel's */
+/* glibc defines the newer constants in <sys/mount.h>; with musl they come from the kernel header */
+#ifndef MOUNT_ATTR_IDMAP
 #include <linux/mount.h>
 #endif
 
@@ -44,7 +45,8 @@ answer(long result)
 }
 
 struct kernel_how { uint64_t flags, mode, resolve; };
-enum { KERNEL_NO_SYMLINKS = 4, KERNEL_BENEATH = 8 };   /* openat2: no link on the way; nothing above `dir` */
+/* openat2: no symbolic link in the path; nothing above `dir` */
+enum { KERNEL_NO_SYMLINKS = 4, KERNEL_BENEATH = 8 };
 
 static inline int
 kernel_openat2(int dir, const char *path, uint64_t flags, uint64_t resolve)

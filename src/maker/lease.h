@@ -1,9 +1,10 @@
 /*
- * maker/lease.h - what outlives a killed runtime, and how the next start collects it.
+ * maker/lease.h - records what outlives a killed runtime, so that the next start can collect it.
  *
- * A lease is a file that holds the packed plan of one sandbox and is locked by its maker for as long as the
- * sandbox lives. A lease that can be locked belongs to nobody: what its plan's HOST steps made is undone from it,
- * and nothing else is touched. The directory belongs to the caller alone (0700, its own uid).
+ * A lease is a file with the packed plan of one sandbox. Its maker holds a lock on it for as long
+ * as the sandbox lives. If a lease can be locked, its maker is dead: the HOST steps of its plan are
+ * undone, and nothing else is touched. The directory must belong to the caller alone (mode 0700,
+ * its own uid).
  */
 #ifndef CARREL_MAKER_LEASE_H
 #define CARREL_MAKER_LEASE_H
@@ -13,17 +14,23 @@
 
 #include "plan/pack.h"
 
-/* Collects abandoned leases beside `path` if it `looks` (at 16 of them, any), then makes and locks `path` with `plan` (len bytes). Gives the
- * descriptor that holds the lock, or -errno (-EPERM: the directory is not the caller's alone). */
+/*
+ * If `looks` is set, collects abandoned leases beside `path` (always when there are 16 of them).
+ * Then creates and locks `path` with `plan` (len bytes). Gives the descriptor that holds the lock,
+ * or -errno (-EPERM: the directory does not belong to the caller alone).
+ */
 int lease_open(const char *path, const void *plan, size_t len, bool looks);
 
-/* Collects all the abandoned leases of a directory; -errno when it is missing or not the caller's alone. */
+/*
+ * Collects all abandoned leases of a directory. -errno if it is missing or does not belong to the
+ * caller alone.
+ */
 int lease_collect(const char *directory);
 
 /* Removes the lease. */
 void lease_close(const char *path, int fd);
 
-/* Undoes what HOST steps left in cgroupfs, last first. Steps that were never done are passed over. */
+/* Undoes what HOST steps left in cgroupfs, in reverse order. Skips steps that were never done. */
 void lease_undo(const struct plan_view *view);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * maker/spawner.h - the privileged process that begins boxes for a keeper: for each a maker and a box process.
+ * maker/spawner.h - the privileged process that starts boxes for a keeper: one maker and one box
+ * process for each.
  */
 #ifndef CARREL_MAKER_SPAWNER_H
 #define CARREL_MAKER_SPAWNER_H
@@ -8,13 +9,17 @@
 
 #include "wire/message.h"
 
-/* What carrel-init itself lends: where a plan lies, and the way of a maker that has one. */
+/* What carrel-init provides: the buffer for a plan, and the function that a maker runs with it. */
 struct spawner {
         unsigned char *bytes;  size_t room;            /* for a message; page-aligned */
-        int (*make)(struct wire_message *m);           /* m: the plan's length, and its descriptors; the plan begins at `bytes` */
+        /* m: the plan's length and descriptors; the plan is at the start of `bytes` */
+        int (*make)(struct wire_message *m);
 };
 
-/* Serves the socket that is descriptor 3 until it closes. Gives an exit status; also returns, in a maker, with what make() says. */
+/*
+ * Serves the socket at descriptor 3 until the peer closes it. Returns an exit status. In a maker it
+ * also returns, with the result of make().
+ */
 int spawner_serve(const struct spawner *s);
 
 #endif

@@ -1,22 +1,24 @@
 /*
- * maker/survey.h - the search when a command has ended: repositories that it made or changed in a directory of the host, and in which git of the host would
- * run something (H4), and names below the top that other programs act on (below.h).
+ * maker/survey.h - the search after a command. It finds repositories that the command created or
+ * changed in a host directory, if the host's git would run something in them (H4). It also finds
+ * names below the top on which other programs act (below.h).
  *
- * Mounts cannot prevent them. Repositories are reported, and nothing of them is removed. A SURVEY step holds what was known of one source when the
- * sandbox began. Each entry is a letter and a path:
+ * Mounts cannot prevent such repositories. They are reported, and nothing in them is removed. A
+ * SURVEY step holds what was known about one source when the sandbox started. Each entry is a
+ * letter and a path:
  *
- *     k  a repository whose configuration and hooks are held: not looked at.
+ *     k  a repository whose configuration and hooks are held: not examined.
  *     l  a gitlink in the index of the top.
  *     L  there are more gitlinks than the list holds: none is compared.
- *     o  opened (metadata.carrel.unprotect): nothing in it is looked at.
- *     h  a name below the top that is held, because it was read to judge this sandbox for one.
+ *     o  opened (metadata.carrel.unprotect): nothing in it is examined.
+ *     h  a held name below the top: it was read to judge this sandbox.
  *     t  a name below the top that the index tracks.
- *     T  there are more of those than the list holds: each counts as tracked.
- *     w  the source is a linked worktree of git; the path of the host, within another source, where its index lies.
+ *     T  there are more of those than the list holds: each name counts as tracked.
+ *     w  the source is a linked git worktree; the host path, inside another source, of its index.
  *     s  metadata.carrel.protect: strict. No path.
  *
- * The look has bounds: SURVEY_DIRECTORIES_MAX, SURVEY_MS; where it reaches one, it says so. It is made as the source's owner, through descriptors,
- * following no symbolic link.
+ * A look is bounded by SURVEY_DIRECTORIES_MAX and SURVEY_MS, and reports it when it reaches a
+ * bound. It runs as the source's owner, through descriptors, and follows no symbolic link.
  */
 #ifndef CARREL_MAKER_SURVEY_H
 #define CARREL_MAKER_SURVEY_H
@@ -31,43 +33,56 @@
 #include "wire/message.h"
 
 enum {
-        SURVEY_DIRECTORIES_MAX = 8192,         /* that are opened, in all sources together */
-        SURVEY_MS = 500,                       /* of one look */
-        SURVEY_NAMES_MAX = 1 << 19,            /* bytes of paths of directories that wait */
+        SURVEY_DIRECTORIES_MAX = 8192,         /* directories opened, over all sources */
+        SURVEY_MS = 500,                       /* for one look */
+        SURVEY_NAMES_MAX = 1 << 19,          /* bytes of the paths of directories still to search */
         SURVEY_REPORTS_MAX = 16, SURVEY_SOURCES_MAX = 16, SURVEY_PAUSE_MS = 200,
 };
 
-struct survey_source { int dir; unsigned index; const char *path, *list; size_t list_len; };     /* owned, O_PATH; the rest is in the plan */
+/* dir is owned, O_PATH; the plan owns the rest */
+struct survey_source { int dir; unsigned index; const char *path, *list; size_t list_len; };
 
 struct survey {
         struct survey_source sources[SURVEY_SOURCES_MAX];
         size_t count;
-        struct timespec since;                 /* wall clock: what was made before is not the command's */
-        bool is_open;                          /* a command ran since */
-        uint64_t due_ms;                       /* boot clock: whoever holds this calls survey_look() then; UINT64_MAX: not yet */
+        struct timespec since;        /* wall clock: what was created before is not the command's */
+        bool is_open;                          /* a command has run since */
+        /* Boot clock: the caller runs survey_look() at this time. UINT64_MAX: no look is due. */
+        uint64_t due_ms;
         struct kept_places places;
-        struct timespec begun;                 /* exact, of a sandbox of one command; else all 0 */
-        struct timespec rested;                /* the payload has had no process since; all 0: it may have one */
-        bool must_kill;                        /* a name that was found ends the box */
-        void (*report)(const struct wire_kept *news);          /* NULL: nobody listens */
+        struct timespec begun;             /* exact start of a sandbox of one command; else all 0 */
+        /* the payload has had no process since then; all 0: it may have one */
+        struct timespec rested;
+        bool must_kill;                        /* a name that was found requires the box to end */
+        void (*report)(const struct wire_kept *news);          /* NULL: reports are dropped */
 };
 
 /*
- * Takes up the lists of the plan, before anything of the box runs. `sources` are borrowed. With `is_living` the box waits for its commands; else what
- * is made from now on is the command's.
+ * Reads the lists of the plan, before any process of the box runs. `sources` are borrowed. With
+ * `is_living` the box waits for its commands; else whatever is created from now on is the
+ * command's.
  */
 void survey_begin(struct survey *s, const struct plan_view *view, const int *sources, bool is_living);
 
-/* A command began at that moment (of the wall clock, as inodes are stamped: CLOCK_REALTIME_COARSE) where none was. */
+/*
+ * Notes that the first of the running commands began at that time (wall clock as inodes are
+ * stamped: CLOCK_REALTIME_COARSE).
+ */
 void survey_mark(struct survey *s, const struct timespec *began);
 
-/* The payload has no process any more: a look is due SURVEY_PAUSE_MS later. */
+/* Notes that the payload has no process left: a look is due SURVEY_PAUSE_MS later. */
 void survey_rest(struct survey *s);
 
-/* Looks at every source, moves and reports. With `is_busy` a command is running and may rename what is looked at: the next look begins at the same moment again. */
+/*
+ * Searches every source, moves names and sends reports. `is_busy`: a command is running and may
+ * rename directories during the search, so the next look covers the same time again.
+ */
 void survey_look(struct survey *s, bool is_busy);
 
-/* After the last process is gone: a last look where one is missing, and everything is closed. */
+/*
+ * Call it after the last process has ended: a last look if one is due, and all descriptors are
+ * closed.
+ */
 void survey_end(struct survey *s);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * maker/usage.h - what the processes of a box have used, looked at from outside just before they are killed.
+ * maker/usage.h - measures what the processes of a box have used, from outside, just before they
+ * are killed.
  */
 #ifndef CARREL_MAKER_USAGE_H
 #define CARREL_MAKER_USAGE_H
@@ -7,9 +8,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct usage { uint64_t cpu_ns, peak_bytes; /* all together; the largest one's */ };
+struct usage { uint64_t cpu_ns, peak_bytes; /* total of all processes; peak of the largest one */ };
 
-/* Adds up what lives below `pid`, and what of it was waited for. A look without a stop: what starts meanwhile is missed. Zero where /proc does not say. */
+/*
+ * Adds up the live processes below `pid` and the children they have waited for. It does not stop
+ * them, so a process that starts meanwhile is missed. A value is zero if /proc cannot be read.
+ */
 void usage_look(pid_t pid, struct usage *ret);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * manifest/frontmatter.h - the part of a Markdown file that programs read.
+ * manifest/frontmatter.h - finds the front matter: the part of a Markdown file that programs read.
  *
- * The first line is `---`, a later line is `---`, and YAML stands between. Blanks after the dashes and
- * CR LF are allowed; anything before the first line is not.
+ * The first line is `---`, a later line is `---`, and YAML is between them. Blanks after the dashes
+ * and CR LF are allowed; anything before the first line is not.
  */
 #ifndef CARREL_MANIFEST_FRONTMATTER_H
 #define CARREL_MANIFEST_FRONTMATTER_H
@@ -22,8 +22,8 @@ struct frontmatter {
 bool frontmatter_begins(const char *bytes, size_t len);
 
 /*
- * Finds it in `len` bytes. Errors: ERROR_MANIFEST_SYNTAX with "no_frontmatter", "unterminated_frontmatter",
- * or "yaml" where a byte order mark hides the first line.
+ * Finds the front matter in `len` bytes. Errors: ERROR_MANIFEST_SYNTAX with "no_frontmatter",
+ * "unterminated_frontmatter", or "yaml" if a byte order mark precedes the first line.
  */
 int frontmatter_find(const char *bytes, size_t len, struct frontmatter *ret, struct error *e);
 

@@ -1,5 +1,6 @@
 /*
- * plan/builder.h - a plan under construction: what the parts of the room share while they add steps.
+ * plan/builder.h - a plan under construction: the state that the parts of the room share while they
+ * add steps.
  */
 #ifndef CARREL_PLAN_BUILDER_H
 #define CARREL_PLAN_BUILDER_H
@@ -14,27 +15,38 @@ struct builder {
         struct findings *findings;
         struct step *steps;
         size_t count, room;
-        struct step scratch;           /* filled in vain once the builder is full */
+        struct step scratch;  /* receives steps after the builder is full; never part of the plan */
         struct plan *plan;
-        bool is_full;                  /* more than PLAN_STEPS_MAX steps or no memory */
+        bool is_full;                  /* more than PLAN_STEPS_MAX steps, or out of memory */
 };
 
-/* Adds a step and gives it for further filling; answers a scratch step once the builder is full. Never NULL. */
+/*
+ * Adds a step and gives it to be filled in. Once the builder is full it gives a scratch step. Never
+ * NULL.
+ */
 struct step *builder_add(struct builder *b, enum step_op op, const char *path, const char *why);
 
-/* Is this defence switched on? Always true in the shipped program. */
+/* Is this defence enabled? Always true in the shipped program. */
 bool builder_has(const struct builder *b, enum plan_layer layer);
 
-/* A formatted string in the builder's arena; "" once memory is out (and the builder full). */
+/*
+ * Formats a string in the builder's arena. Gives "" when out of memory (the builder is then full).
+ */
 const char *builder_text(struct builder *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The parts, in the order plan_build() calls them. */
 void builder_limits(struct builder *b);      /* limits.c: groups and what cannot be enforced; HOST */
-bool builder_is_kept_in_group(const struct builder *b);  /* limits.c: a v2 group of its own and one an exec; pid 1 keeps a child ready there, which is a task too */
-uint64_t builder_tasks(const struct builder *b);         /* limits.c: limits.pids and our own processes beside them */
-bool builder_is_written(const struct spec *spec, const char *name);   /* limits.c: is metadata.carrel.limits.NAME written? */
+/*
+ * limits.c: has a v2 group of its own and one for each exec; pid 1 keeps a forked child ready
+ * there, which counts as a task
+ */
+bool builder_is_kept_in_group(const struct builder *b);
+/* limits.c: limits.pids plus Carrel's own processes */
+uint64_t builder_tasks(const struct builder *b);
+/* limits.c: does the manifest write metadata.carrel.limits.NAME? */
+bool builder_is_written(const struct spec *spec, const char *name);
 void builder_sources(struct builder *b);     /* mounts.c: guarded names, mapped trees; HOST */
-void builder_image(struct builder *b);       /* root.c: the private places on a disk; HOST */
+void builder_image(struct builder *b);       /* root.c: the image of the private places; HOST */
 void builder_spawn(struct builder *b);       /* spawn.c: namespaces, ids, names; end of HOST, start of BOX */
 void builder_wall(struct builder *b);        /* wall.c: every address local, listeners; BOX, by builder_spawn() */
 void builder_root(struct builder *b);        /* root.c: the new root, /etc, /dev, /proc; BOX */

@@ -1,9 +1,11 @@
 /*
- * plan/host_facts.h - what the planner must know of this machine. The room `host` fills it; tests invent it.
+ * plan/host_facts.h - what the planner must know about this machine. The room `host` fills it;
+ * tests invent it.
  *
- * Two depths: host_facts_read() looks (a few dozen microseconds; `carrel run` uses it), host_try_all() tries
- * each mechanism in a child (`carrel doctor`). A mechanism that looks present and then fails makes its step
- * fail, and a failed step refuses: facts never decide safety, only wording and choice.
+ * There are two depths. host_facts_read() reads what is present (a few dozen microseconds; `carrel
+ * run` uses it). host_try_all() tries each mechanism in a child (`carrel doctor`). If a mechanism
+ * is present but fails, its step fails, and a failed step refuses the run. So facts never decide
+ * safety; they only decide wording and choice.
  */
 #ifndef CARREL_PLAN_HOST_FACTS_H
 #define CARREL_PLAN_HOST_FACTS_H
@@ -14,7 +16,7 @@
 
 enum { FACTS_PATH_MAX = 512 };
 
-/* The five things a control group does for us, each of which may live in another hierarchy. */
+/* The five functions of a control group. Each may be in another hierarchy. */
 enum cgroup_controller {
         CGROUP_MEMORY,
         CGROUP_PIDS,
@@ -25,11 +27,12 @@ enum cgroup_controller {
 };
 
 struct cgroup_place {
-        int version;                     /* 1, 2, or 0: not to be had */
-        char parent[FACTS_PATH_MAX];     /* absolute directory under which we may make one of our own */
-        bool is_limited;                 /* present, but without the file that sets a hard limit (cpu: no cfs quota) */
+        int version;                     /* 1, 2, or 0: not available */
+        char parent[FACTS_PATH_MAX];     /* absolute directory in which we may create a group */
+        bool is_limited;    /* present, but without the file for a hard limit (cpu: no cfs quota) */
         bool is_swap_limited;            /* memory: swap can be capped as well */
-        bool is_socket_limited;          /* memory: buffers of sockets are counted and can be capped (v2: always) */
+        /* memory: socket buffers are counted and can be capped (v2: always) */
+        bool is_socket_limited;
 };
 
 struct cgroup_facts {
@@ -41,18 +44,21 @@ struct cgroup_facts {
         /* v2 only: directories, outermost first, in whose cgroup.subtree_control the controllers must be enabled */
         char enable[4][FACTS_PATH_MAX];
         size_t enable_count;
-        bool must_leave;                 /* v2: we sit in `unified` ourselves and must move to a leaf first */
-        const char *why_none;            /* a sentence, where nothing can be limited; else NULL */
+        bool must_leave; /* v2: this process is itself in `unified` and must first move to a leaf */
+        const char *why_none;            /* a sentence, if nothing can be limited; else NULL */
 };
 
-/* One name of the host that is shown inside, and how it must look there. */
+/* One host path that is shown inside, and how it must look there. */
 struct host_dir {
         const char *path;                /* "/usr", "/bin", ... */
         bool is_link;                    /* /bin -> usr/bin */
         char target[128];                /* of the link */
 };
 
-/* The kernel's lists of processors, as in /sys/devices/system/cpu: "0-3,8-11"; "" where it does not say, or not so. */
+/*
+ * The kernel's processor lists, as in /sys/devices/system/cpu: "0-3,8-11". "" if the kernel does
+ * not give one, or gives another format.
+ */
 enum { HOST_CPUS_MAX = 128 };
 struct host_cpus { char possible[HOST_CPUS_MAX], present[HOST_CPUS_MAX], online[HOST_CPUS_MAX]; };
 
@@ -66,12 +72,15 @@ struct host_facts {
         uint64_t memory_mb;
         uint32_t uid, gid;               /* effective */
         bool is_privileged;              /* uid 0 with the capabilities to prepare a box for another uid */
-        unsigned extra_group_count;      /* supplementary groups a rootless box cannot drop */
+        unsigned extra_group_count;      /* supplementary groups that a rootless box cannot drop */
         unsigned landlock_abi;           /* 0: no Landlock */
         bool has_seccomp, has_user_ns, has_openat2, has_clone3, has_mount_api, has_idmap, has_pidfd, has_close_range;
-        bool has_wall;                   /* both families of addresses, which the wall of network.egress catches (wall/wall.h) */
+        /* both address families, which the wall of network.egress intercepts (wall/wall.h) */
+        bool has_wall;
         struct host_dir dirs[HOST_DIRS_MAX];     size_t dir_count;
-        struct host_dir etc[HOST_ETC_MAX];       size_t etc_count;   /* settings under /etc and /var that exist and may be shown; a link into /usr is made again */
+        /* settings in /etc and /var that exist and may be shown; a link into /usr is created
+         * again */
+        struct host_dir etc[HOST_ETC_MAX];       size_t etc_count;
         struct cgroup_facts cgroup;
         char runtime_dir[FACTS_PATH_MAX];        /* for leases: /run/carrel, $XDG_RUNTIME_DIR/carrel or /tmp/carrel-UID */
 };

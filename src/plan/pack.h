@@ -1,8 +1,9 @@
 /*
- * plan/pack.h - a plan as one run of bytes, for the way to the maker, and back.
+ * plan/pack.h - packs a plan into one block of bytes, to send it to the maker, and unpacks it.
  *
- * The maker holds privileges and parses no text: it is given this form, whose every offset is checked once on
- * arrival. Integers are the machine's own (both ends are one installation; the version says so).
+ * The maker holds privileges and parses no text. It receives this form and checks every offset once
+ * on arrival. Integers are in host byte order: both ends are one installation, and the version
+ * field checks that.
  */
 #ifndef CARREL_PLAN_PACK_H
 #define CARREL_PLAN_PACK_H
@@ -31,15 +32,16 @@ struct plan_view {
         uint32_t step_count, source_count, strings_len;
 };
 
-/* Bytes that plan_pack() will need, or 0 when there are too many steps or they are too long. */
+/* Bytes that plan_pack() needs, or 0 if there are too many steps or they are too long. */
 size_t plan_pack_len(const struct step *steps, size_t count);
 
 /* Writes exactly plan_pack_len() bytes to `bytes` (8-byte aligned). */
 void plan_pack(const struct step *steps, size_t count, size_t source_count, void *bytes);
 
 /*
- * Checks `len` bytes (8-byte aligned, borrowed for the view's life): magic, version, counts, every op, flag,
- * source, offset and terminating NUL, and that phases never go backwards. 0, or -1 when anything is off.
+ * Checks `len` bytes (8-byte aligned, borrowed for the view's life): magic, version, counts, every
+ * op, flag, source, offset and terminating NUL, and that phases never go backwards. Returns 0, or
+ * -1 if a check fails.
  */
 int plan_unpack(const void *bytes, size_t len, struct plan_view *ret);
 

@@ -1,6 +1,7 @@
 /*
- * plan/request.h - what the planner is asked, beside the spec and the facts: names already looked at, ids
- * already reserved. All of it is data; descriptors are numbers that stand for what the acting side holds.
+ * plan/request.h - the planner's input beside the spec and the facts: names already examined, ids
+ * already reserved. All of it is data; the acting side holds the descriptors, and numbers refer to
+ * them.
  */
 #ifndef CARREL_PLAN_REQUEST_H
 #define CARREL_PLAN_REQUEST_H
@@ -10,9 +11,10 @@
 #include <stdint.h>
 
 /*
- * A name that programs of the host act on (B15), as it was found beneath its mount's source. FILE and DIRECTORY are held read-only; one that
- * is ABSENT is moved away when it is made; MAY_BE_MADE is reported then; CONTENT is tracked by the repository: a change is reported. CONFIG is git's, there or not: what it
- * says is judged whenever it changes.
+ * State of a name on which host programs act (B15), as found beneath its mount's source. FILE and
+ * DIRECTORY are held read-only. ABSENT is moved away when it is created; MAY_BE_MADE is reported
+ * when it is created. CONTENT is tracked by the repository, and a change is reported. CONFIG is
+ * git's, present or not, and its content is judged at every change.
  */
 enum protect_state { PROTECT_ABSENT, PROTECT_FILE, PROTECT_DIRECTORY, PROTECT_MAY_BE_MADE, PROTECT_CONTENT, PROTECT_CONFIG };
 enum { PLAN_CONFIGS_MAX = 16 };        /* names in state CONFIG, in all sources together */
@@ -23,20 +25,24 @@ struct plan_protect {
         const char *why;
 };
 
-/* A host directory or file that was opened and judged: plan steps name it by its index. */
+/* A host directory or file that was opened and judged. Plan steps refer to it by index. */
 struct plan_source {
-        const char *host_path;         /* absolute; for reopening where a descriptor cannot cross, and for people */
-        uint64_t device, inode;        /* what must be found there */
+        /* absolute; to reopen it where a descriptor cannot be passed, and for people */
+        const char *host_path;
+        uint64_t device, inode;        /* what the name must lead to */
         uint32_t owner_uid, owner_gid;
         bool is_directory;
         const char *const *submounts;  size_t submount_count;    /* relative paths of mounts beneath it */
         const char *const *sockets;    size_t socket_count;      /* relative paths of host sockets beneath it */
         const struct plan_protect *protect;  size_t protect_count;
-        const char *volume;            /* its name; host_path is volume_place/NAME/data, and device and inode are not known before it is opened; NULL: it is none */
-        bool is_unmade;                /* a volume that is not there yet */
-        const char *volume_place;      /* absolute: where its owner's volumes are */
-        uint64_t volumes_max;          /* how many there may be; UINT64_MAX: any number */
-        const char *leads;  size_t leads_len;  /* repositories that are known: a letter, a path and a NUL each (maker/survey.h) */
+        /* Volume name, or NULL if this is not a volume. host_path is then
+         * volume_place/NAME/data; device and inode are unknown until it is opened. */
+        const char *volume;
+        bool is_unmade;                /* a volume that does not exist yet */
+        const char *volume_place;      /* absolute: the directory of its owner's volumes */
+        uint64_t volumes_max;        /* how many volumes the owner may have; UINT64_MAX: no limit */
+        /* known repositories: a letter, a path and a NUL each (maker/survey.h) */
+        const char *leads;  size_t leads_len;
 };
 
 /* One mount of the spec, resolved. */
@@ -44,13 +50,16 @@ struct plan_mount {
         int source;                    /* index into sources */
         const char *at;                /* absolute, normalised */
         bool is_read_only;
-        bool is_tool;                  /* programs the host brings in: read-only, executable */
+        bool is_tool;                  /* programs that the host adds: read-only, executable */
 };
 
-/* A command that leads to a program: a link in PLAN_RUNTIME_DIR. */
+/* A command name that links to a program, in PLAN_RUNTIME_DIR. */
 struct plan_link { const char *name, *target; };
 
-/* Defences that the test build can leave out, to see their test fail. The shipped program has no way to set one. */
+/*
+ * Defences that the test build can disable, to see their test fail. The shipped program cannot
+ * disable any.
+ */
 enum plan_layer {
         LAYER_FILTER = 1u << 0, LAYER_LANDLOCK = 1u << 1, LAYER_CAPS = 1u << 2, LAYER_NO_NEW_PRIVS = 1u << 3,
         LAYER_MASK = 1u << 4, LAYER_READ_ONLY = 1u << 5, LAYER_NET = 1u << 6, LAYER_PID = 1u << 7, LAYER_IPC = 1u << 8,
@@ -63,28 +72,36 @@ enum plan_layer {
 
 struct plan_request {
         const char *id;                /* sandbox id, [0-9a-f]{16} */
-        const char *keeping[2];        /* absolute directories for what is moved out of mounts: the first that can be used is; or NULL */
-        const char *lease_path;        /* file to lock, or NULL when nothing outlives the processes */
+        /* absolute directories for names moved out of mounts; the first usable one is used; or
+         * NULL */
+        const char *keeping[2];
+        const char *lease_path;        /* file to lock, or NULL if nothing outlives the processes */
         const struct plan_source *sources;  size_t source_count;
         const struct plan_mount *mounts;    size_t mount_count;
         const char *const *disks;  size_t disk_count;   /* "major:minor" of the whole disks behind writable mounts */
-        const char *gitconfig;         /* text of /etc/gitconfig; NULL: none is made */
+        const char *gitconfig;         /* text of /etc/gitconfig; NULL: no such file */
         const struct plan_link *links;  size_t link_count;
-        bool has_image;                /* the last of `sources` is no mount: an image of the private places can lie there */
-        const char *why_no_image;      /* where none can lie although one is wanted: a sentence; else NULL */
-        uint32_t outside_uid, outside_gid;  /* whom the payload is outside: the caller, or a uid reserved for this box */
-        uint64_t timeout_ms;           /* of the one command; 0: none, or the box outlives it */
-        bool is_living;                /* holds many commands and may be frozen: has a group even where no limit needs one */
+        /* the last of `sources` is not a mount: the image of the private places can lie there */
+        bool has_image;
+        /* why an image is wanted but not possible: a sentence; else NULL */
+        const char *why_no_image;
+        /* ids of the payload outside: the caller's, or a uid reserved for this box */
+        uint32_t outside_uid, outside_gid;
+        uint64_t timeout_ms;           /* for the one command; 0: none, or the box outlives it */
+        /* runs many commands and may be frozen: has a group even if no limit needs one */
+        bool is_living;
         uint32_t layers_off;           /* enum plan_layer; 0 in the shipped program */
 };
 
-/* Who the payload is inside, always. */
+/* The ids of the payload inside, always. */
 enum { PLAN_UID = 1000, PLAN_GID = 1000 };
-#define PLAN_NO_ID UINT64_MAX              /* a TREE whose ids are left as they are */
+#define PLAN_NO_ID UINT64_MAX              /* a TREE step whose ids are not mapped */
 #define PLAN_USER "agent"
 #define PLAN_HOME "/home/agent"
 #define PLAN_SHELL "/bin/sh"
-#define PLAN_RESOLVER "198.18.0.1"          /* who answers names behind the wall: WALL_GATE of wall/wall.h */
-#define PLAN_RUNTIME_DIR "/carrel/bin"      /* holds the names of a chosen interpreter, first on the search path */
+/* answers DNS queries behind the wall: WALL_GATE of wall/wall.h */
+#define PLAN_RESOLVER "198.18.0.1"
+/* holds the commands of a chosen interpreter; first in PATH */
+#define PLAN_RUNTIME_DIR "/carrel/bin"
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * plan/step.h - one thing that will be done, as a value.
+ * plan/step.h - one action of a plan, as a value.
  */
 #ifndef CARREL_PLAN_STEP_H
 #define CARREL_PLAN_STEP_H
@@ -21,16 +21,21 @@ enum step_flag {
         STEP_RECURSIVE = 1u << 1,    /* with the mounts beneath it */
         STEP_NO_EXEC   = 1u << 2,
         STEP_DIRECTORY = 1u << 3,    /* the object is a directory, else a file */
-        STEP_OPTIONAL  = 1u << 4,    /* a missing object is passed over: used only where absence is as safe */
-        STEP_UNIFIED   = 1u << 5,    /* a v2 group: the box is cloned into it */
+        STEP_OPTIONAL  = 1u << 4,  /* skips a missing object: used only if its absence is as safe */
+        STEP_UNIFIED   = 1u << 5,    /* a v2 group: the box is created in it with clone3 */
         STEP_SUID      = 1u << 6,    /* tests only: without nosuid */
         STEP_DEV       = 1u << 7,    /* tests only: without nodev */
-        STEP_SOFT      = 1u << 8,    /* RLIMIT of open files: soft STEP_FILES_SOFT, which a process may raise to the hard one */
-        STEP_HELD      = 1u << 9,    /* a volume: what must be found is what its VOLUME step opened */
-        STEP_ON_IMAGE  = 1u << 10,   /* a private place: on the image, else in the scratch */
+        /* RLIMIT of open files: soft limit STEP_FILES_SOFT, which a process may raise to the
+         * hard limit */
+        STEP_SOFT      = 1u << 8,
+        STEP_HELD      = 1u << 9,    /* a volume: must be the inode that its VOLUME step opened */
+        STEP_ON_IMAGE  = 1u << 10,   /* a private place: on the image, else in the scratch tmpfs */
 };
 
-/* CGROUP_WATCH counts: what the file tells. OOM_CONTROL also ends the box at the first kill for want of memory. */
+/*
+ * Which file of a group CGROUP_WATCH reads. OOM_CONTROL also ends the box at the first
+ * out-of-memory kill.
+ */
 enum step_watch { WATCH_CPU_NS = 1, WATCH_CPU_STAT, WATCH_OOM_CONTROL, WATCH_MEMORY_EVENTS, WATCH_PEAK, WATCH_PIDS_EVENTS };
 
 /* LANDLOCK_ALLOW classes. */
@@ -39,7 +44,7 @@ enum step_access { ACCESS_READ = 1, ACCESS_WRITE, ACCESS_DEVICE, ACCESS_PROC };
 /* FILTER numbers. */
 enum step_filter { STEP_FILTER_DEFAULT = 1, STEP_FILTER_NO_UNIX };
 
-enum { STEP_NO_SOURCE = -1, STEP_FILES_SOFT = 1024 /* as systemd has it: select(2) cannot name more */ };
+enum { STEP_NO_SOURCE = -1, STEP_FILES_SOFT = 1024 /* as in systemd: select(2) cannot use more */ };
 
 struct step {
         enum step_op op;
@@ -49,7 +54,7 @@ struct step {
         const char *path;        /* never NULL; "" if none */
         const char *text;        /* never NULL; NUL-terminated, text_len bytes */
         size_t text_len;
-        const char *why;         /* why this step stands in this plan; "" on the wire's far side */
+        const char *why;         /* why the plan has this step; "" after unpacking */
 };
 
 /* Facts of the table. `op` must be below STEP_MAX. */

@@ -1,5 +1,6 @@
 /*
- * plan/wall.h - what of network.egress the plan must know: ports that only whoever makes the box can open.
+ * plan/wall.h - what the plan needs from network.egress: ports that only the box's creator can
+ * open.
  */
 #ifndef CARREL_PLAN_WALL_H
 #define CARREL_PLAN_WALL_H
@@ -15,21 +16,31 @@
 enum { PLAN_WALL_PORTS = WALL_PORTS_MAX };
 
 /*
- * The ports below 1024 that the list names beside 53, 80 and 443: each once, in the order of the list, and WALL_SSH where there is room. Gives how many; one more than
- * PLAN_WALL_PORTS when there are too many, and the index of the entry with the first too many in *ret_at (NULL: not asked).
+ * Collects the ports below 1024 that the list names beside 53, 80 and 443, each once, in list
+ * order, then WALL_SSH if there is room. Returns their count. If there are too many it returns
+ * PLAN_WALL_PORTS + 1, and *ret_at (may be NULL) receives the index of the first entry that does
+ * not fit.
  */
 size_t plan_wall_ports(const struct spec *spec, uint16_t ret[PLAN_WALL_PORTS], size_t *ret_at);
 
-/* Has it a wall here? Where nothing is listed, and the manifest speaks of the way out all the same, one that this machine can make. */
+/*
+ * Does this sandbox have a wall? If the list is empty but the manifest has network.egress, only if
+ * this machine can create a wall.
+ */
 bool plan_has_wall(const struct spec *spec, const struct host_facts *facts);
 
-/* May a server inside listen on a port below PLAN_LOW_PORT? Without a wall, and behind a routed one; else those ports are the wall's own. */
+/*
+ * May a server inside listen on a port below PLAN_LOW_PORT? Yes without a wall and behind a routed
+ * wall; else the wall uses those ports.
+ */
 enum { PLAN_LOW_PORT = 1024 };
 bool plan_has_low_ports(const struct spec *spec, const struct host_facts *facts);
 
 /*
- * A routed wall's stock: the ports from 1024 on that the list names, and PLAN_WALL_SPARE for lists to come, at most WALL_STOCK_MAX. *ret_at (NULL: not asked) is the
- * entry with the first port that is too many; it gives WALL_STOCK_MAX + 1 then.
+ * The number of ports in a routed wall's stock: the ports from 1024 up that the list names, plus
+ * PLAN_WALL_SPARE for later lists, at most WALL_STOCK_MAX. If there are too many it returns
+ * WALL_STOCK_MAX + 1, and *ret_at (may be NULL) receives the index of the first entry that does not
+ * fit.
  */
 enum { PLAN_WALL_SPARE = 16 };
 size_t plan_wall_stock(const struct spec *spec, size_t *ret_at);

@@ -1,9 +1,10 @@
 /*
  * policy/grant.h - AIP-38: is this principal granted this action?
  *
- * Policies compose: grants are united, a deny among the defaults wins, requirements all have to hold. A policy
- * that does not say `default` says deny. What is not understood (a condition, a requirement, a limit, a scope, a
- * member of a grant) is unsatisfied, and a warning says so. Source: AIP-38 rules 1 to 5; cases A36-145 to 153.
+ * Policies compose: grants are united, a deny among the defaults wins, and all requirements must
+ * hold. A policy without `default` denies. An unknown condition, requirement, limit, scope or
+ * member of a grant counts as unsatisfied, and a warning reports it. Source: AIP-38 rules 1 to 5;
+ * cases A36-145 to 153.
  */
 #ifndef CARREL_POLICY_GRANT_H
 #define CARREL_POLICY_GRANT_H
@@ -19,8 +20,8 @@
 
 #define GRANT_USAGE_UNKNOWN UINT64_MAX
 
-struct grant_usage {                    /* what was used so far; unknown makes a limit on it unsatisfied */
-        uint64_t sandboxes;             /* of this principal, alive now */
+struct grant_usage {            /* usage so far; an unknown value makes a limit on it unsatisfied */
+        uint64_t sandboxes;             /* of this principal, living now */
         uint64_t tool_calls;            /* within the period the policy names */
         uint64_t egress_bytes;          /* today */
 };
@@ -42,13 +43,13 @@ struct grant_decision {                 /* the decision record of AIP-38 */
         int64_t evaluated_at_s;
 };
 
-/* One policy body and the place it stands at, for warnings. */
+/* One policy body and its path, for warnings. */
 struct grant_policy { const struct node *body; const char *path; };
 
 /*
- * Decides. No policy at all is a deny: the caller knows whether the host has a fallback. Warnings
- * (policy_condition_unsatisfied, policy_default_allow) go to `findings` once for each place. Texts in the decision
- * live in `arena` or in the trees.
+ * Decides. Without any policy it denies: the caller knows whether the host has a fallback. Warnings
+ * (policy_condition_unsatisfied, policy_default_allow) go to `findings` once for each place. Texts
+ * in the decision live in `arena` or in the trees.
  */
 struct grant_decision grant_decide(struct arena *arena, const struct grant_policy *policies, size_t count,
                                    const struct grant_request *request, struct findings *findings);
@@ -56,7 +57,7 @@ struct grant_decision grant_decide(struct arena *arena, const struct grant_polic
 /* Does "sandbox:*" or "sandbox:execute" cover the action? Only a final "*" is a wildcard, after ":" or alone. */
 bool grant_action_covers(const char *pattern, const char *action);
 
-/* RFC 3339 date and time to seconds since 1970; fractions are dropped. 0 or -1. */
+/* Converts an RFC 3339 date and time to seconds since 1970; drops fractions. Returns 0 or -1. */
 int grant_time_read(const char *text, int64_t *ret_s);
 
 #endif

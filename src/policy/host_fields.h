@@ -1,7 +1,9 @@
 /*
- * policy/host_fields.h - the fields of a host file as rows: what `carrel schema --host` and docs/HOST.md print.
+ * policy/host_fields.h - the fields of a host file as rows, for `carrel schema --host` and
+ * docs/HOST.md.
  *
- * The rows say name, shape and meaning, and whether a user's own file may have the field. host_rules.c has a reader for each.
+ * A row has name, shape and meaning, and says whether a user's own file may have the field.
+ * host_rules.c has a reader for each.
  */
 #ifndef CARREL_POLICY_HOST_FIELDS_H
 #define CARREL_POLICY_HOST_FIELDS_H
@@ -28,10 +30,10 @@ bool host_field_is_users(enum host_field field);
 /* The field with this name, or HOST_FIELD_MAX. */
 enum host_field host_field_find(const char *name);
 
-/* All rows as a set, for what prints sets. */
+/* All rows as a set, for code that prints sets. */
 extern const struct field_set host_file_set;
 
-/* A whole JSON Schema document. */
+/* Writes a whole JSON Schema document. */
 void host_schema_write(struct json_writer *w);
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * policy/host_provider.h - the providers a host knows, and what each of them can really enforce.
+ * policy/host_provider.h - the providers that a host knows, and what each of them can enforce.
  *
- * The registry is open: a host file may register ids of its own. The six ids of AIP-36 are reserved: the host may
- * say what they can do here, nobody may register something else under their name, and one that the host does not
- * mention stays unknown (A36-179). Source: AIP-36 "Provider enumerated set"; AIP-43 (an id is registered once).
+ * The registry is open: a host file may register its own ids. The six ids of AIP-36 are reserved.
+ * The host may say what they can do here, but no other provider may be registered under these ids.
+ * One that the host does not mention stays unknown (A36-179). Source: AIP-36 "Provider enumerated
+ * set"; AIP-43 (an id is registered once).
  */
 #ifndef CARREL_POLICY_HOST_PROVIDER_H
 #define CARREL_POLICY_HOST_PROVIDER_H
@@ -17,16 +18,16 @@
 
 enum host_egress {
         HOST_EGRESS_NONE,       /* cannot restrict the network: never used, not even with an empty list */
-        HOST_EGRESS_CLOSED,     /* can keep everything out, cannot let listed names through */
-        HOST_EGRESS_LISTED,     /* lets the listed names through and nothing else */
+        HOST_EGRESS_CLOSED,     /* can block everything, cannot let listed names through */
+        HOST_EGRESS_LISTED,     /* lets only listed names through */
 };
 
 struct host_ability {
-        const char *tier;       /* "T1" to "T4", or NULL where the host does not say */
+        const char *tier;       /* "T1" to "T4", or NULL if the host does not say */
         enum host_egress egress;
-        bool is_isolated;       /* keeps an untrusted manifest away from the host */
+        bool is_isolated;       /* isolates an untrusted manifest from the host */
         bool can_mount, can_pause;
-        /* caps it can hold a sandbox to; each stands for a field of struct spec_limits */
+        /* which caps it can enforce; each stands for a field of struct spec_limits */
         bool caps_time, caps_memory, caps_cpu, caps_millicores, caps_pids, caps_files, caps_io, caps_disk, caps_output;
 };
 
@@ -42,16 +43,16 @@ struct host_providers {
         size_t count;
 };
 
-/* Is it one of the six ids of AIP-36, in any case? */
+/* Is it one of the six ids of AIP-36, ignoring case? */
 bool host_provider_is_reserved(const char *id);
 
 /* The provider with exactly this id, or NULL. */
 const struct host_provider *host_provider_find(const struct host_providers *p, const char *id);
 
 /*
- * Registers a host's own id; the text is copied into `arena`. Ids are compared without regard to case.
- * Errors: ERROR_PROVIDER_CONFLICT "enumerated" or "duplicate", ERROR_SCHEMA_INVALID "pattern" (an id is
- * [a-z0-9][a-z0-9-]*, at most 64), ERROR_QUOTA_EXCEEDED past 64 providers, ERROR_NO_MEMORY.
+ * Registers a host's own id; the text is copied into `arena`. Ids are compared without case.
+ * Errors: ERROR_PROVIDER_CONFLICT "enumerated" or "duplicate", ERROR_SCHEMA_INVALID "pattern" (an
+ * id is [a-z0-9][a-z0-9-]*, at most 64), ERROR_QUOTA_EXCEEDED past 64 providers, ERROR_NO_MEMORY.
  */
 int host_provider_register(struct host_providers *p, struct arena *arena, const char *id,
                            const struct host_ability *can, struct error *e);
@@ -61,17 +62,23 @@ int host_provider_describe(struct host_providers *p, struct arena *arena, const 
                            const struct host_ability *can, struct error *e);
 
 /*
- * Reads the abilities of one provider from a host file. A registration says what the provider lacks: what it
- * leaves out is taken as present, except isolation, which must be claimed. `path` is for errors.
- * Errors: ERROR_SCHEMA_INVALID type, enum or unknown_field.
+ * Reads the abilities of one provider from a host file. A registration lists what the provider
+ * lacks: a missing ability counts as present, except isolation, which must be written. `path` is
+ * for errors. Errors: ERROR_SCHEMA_INVALID type, enum or unknown_field.
  */
 int host_ability_read(struct arena *arena, const struct node *n, const char *path, struct host_ability *ret,
                       struct error *e);
 
-/* Takes away from `can` whatever `real` does not have: a host file cannot give a machine an ability. */
+/*
+ * Removes from `can` every ability that `real` does not have: a host file cannot add an ability to
+ * a machine.
+ */
 void host_ability_bound(struct host_ability *can, const struct host_ability *real);
 
-/* The abilities of `provider` as "isolated", "timeout", ...: one row each, for people and programs. NULL past the end. */
+/*
+ * The abilities of `provider` as "isolated", "timeout", ..., one per index, for people and
+ * programs. NULL past the end.
+ */
 const char *host_ability_name(size_t index);
 bool host_ability_has(const struct host_ability *can, size_t index);
 

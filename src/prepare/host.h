@@ -1,8 +1,10 @@
 /*
- * prepare/host.h - this host, as every sandbox of one process is judged and planned against: rules, facts, templates.
+ * prepare/host.h - the host's rules, facts and templates, against which every sandbox of one
+ * process is judged and planned.
  *
- * `carrel run` fills it from a host file; the launcher of the daemon reads the file once and hands the keeper a packed tree,
- * because the keeper links no reader of text. Facts are read once, before privileges are let go: they say what the maker will have.
+ * `carrel run` fills it from a host file. For the daemon, the launcher reads the file once and
+ * sends the keeper a packed tree, because the keeper links no text parser. Facts are read once,
+ * before privileges are dropped: they say what the maker can do.
  */
 #ifndef CARREL_PREPARE_HOST_H
 #define CARREL_PREPARE_HOST_H
@@ -27,41 +29,58 @@ struct prepare_host {
         struct host_rules *rules;
         struct runtimes runtimes;
         struct spec_names reads;                /* absolute paths of what was read for the rules: read-only in every box */
-        const char *home, *xdg;                 /* HOME and XDG_CONFIG_HOME of who runs this, for sandboxes of that user; borrowed, or NULL */
-        const char *volumes;                    /* absolute: the state directory with the volumes of every owner; borrowed; NULL: nothing says where */
+        /* HOME and XDG_CONFIG_HOME of the user that runs this process, for that user's
+         * sandboxes; borrowed, or NULL */
+        const char *home, *xdg;
+        /* absolute: the state directory with the volumes of all owners; borrowed; NULL: unknown */
+        const char *volumes;
         const char *state;                      /* real path of a daemon's state directory, which no mount may show; NULL: none */
 };
 
-/* What the provider `local` can enforce, given these facts. `can_pause`: whoever asks can freeze a box and thaw it again. */
+/*
+ * What the provider `local` can enforce, given these facts. `can_pause`: the caller can freeze and
+ * thaw a box.
+ */
 struct host_ability prepare_local_ability(const struct host_facts *facts, bool can_pause);
 
-/* The same for who plans afterwards: the planner warns of each limit with the reason at hand, and refuses a host that cannot isolate. */
+/*
+ * The same for a caller that plans afterwards: the planner warns of each limit with its reason, and
+ * refuses a host that cannot isolate.
+ */
 struct host_ability prepare_planned_ability(const struct host_facts *facts, bool can_pause);
 
 /*
- * Reads facts, before privileges are let go. `host` is zeroed, and ended with prepare_host_fini() also after a failure.
- * Errors: as host_facts_read().
+ * Reads facts, before privileges are dropped. `host` is zeroed; call prepare_host_fini() on it,
+ * also after a failure. Errors: as host_facts_read().
  */
 int prepare_host_init(struct prepare_host *host, struct error *e);
 
 /*
- * Fills rules and templates from what prepare_host_pack() gave (borrows nothing), NULL: the defaults of a machine without a host
- * file, and no template. `can_pause` as above. The file's provider `local` is cut down to what this machine can do, except limits,
- * which the planner warns of. Errors: ERROR_PROTOCOL, those of host_rules_read().
+ * Fills rules and templates from the bytes of prepare_host_pack() (borrows nothing). NULL: the
+ * defaults of a machine without a host file, and no template. `can_pause` as above. The file's
+ * provider `local` is reduced to what this machine can do, except limits, of which the planner
+ * warns. Errors: ERROR_PROTOCOL, those of host_rules_read().
  */
 int prepare_host_read(struct prepare_host *host, const void *packed, size_t len, bool can_pause, struct error *e);
 
 struct prepare_host_source {
         const struct node *tree;                /* the host file, or NULL */
         const char *allow;                      /* as in struct host_rules, or NULL */
-        const struct ref_reads *reads;          /* what was read for it: no payload may write one; or NULL */
+        /* files that were read for it, which no payload may write; or NULL */
+        const struct ref_reads *reads;
         const struct runtimes *runtimes;
 };
 
-/* Packs a host for another process. Gives bytes in `arena`. Errors: ERROR_NO_MEMORY, ERROR_QUOTA_EXCEEDED. */
+/*
+ * Packs a host for another process. The bytes are in `arena`. Errors: ERROR_NO_MEMORY,
+ * ERROR_QUOTA_EXCEEDED.
+ */
 int prepare_host_pack(struct arena *arena, const struct prepare_host_source *source, const void **ret, size_t *ret_len, struct error *e);
 
-/* Keeps a state directory out of every box: its sockets, its token and its records are the daemon's. Errors: ERROR_STATE_UNUSABLE, ERROR_NO_MEMORY. */
+/*
+ * Keeps a state directory out of every box: its sockets, token and records belong to the daemon.
+ * Errors: ERROR_STATE_UNUSABLE, ERROR_NO_MEMORY.
+ */
 int prepare_host_guard(struct prepare_host *host, const char *state, struct error *e);
 
 void prepare_host_fini(struct prepare_host *host);

@@ -1,5 +1,5 @@
 /*
- * prepare/interpreters.h - looks for the interpreters of this host and asks each for its version.
+ * prepare/interpreters.h - finds the interpreters of this host and gets their versions.
  */
 #ifndef CARREL_PREPARE_INTERPRETERS_H
 #define CARREL_PREPARE_INTERPRETERS_H
@@ -10,17 +10,27 @@
 #include "prepare/runtime.h"
 
 /*
- * Looks in the directories that every box shows, in /usr/local/bin, in /opt/NAME/bin, and in ROOT/bin and ROOT/NAME/bin of the rules' tool_roots. One
- * whose own files lie elsewhere counts only where tool_roots hold its directory. Each is asked for its version by running it, all at once and for at most ten seconds (and two of a processor), with an empty
- * environment, no descriptors but a pipe, no new privileges and, as root, as nobody; only files that nobody but root and this user may
- * change are run. What does not answer is left out. Errors: ERROR_NO_MEMORY, ERROR_BACKEND_FAILED.
+ * Searches the directories that every box shows, /usr/local/bin, /opt/NAME/bin, and ROOT/bin and
+ * ROOT/NAME/bin of the rules' tool_roots. An interpreter whose own files lie elsewhere counts only
+ * if tool_roots hold its directory.
+ *
+ * To get the version, it runs each one, all at once, for at most ten seconds (and two seconds of
+ * CPU time). They run with an empty environment, no descriptors but a pipe, no new privileges and,
+ * if we are root, as the user nobody. Only files that no one but root and this user may change are
+ * run. One that does not answer is left out. Errors: ERROR_NO_MEMORY, ERROR_BACKEND_FAILED.
  */
 int interpreters_look(struct arena *arena, const struct host_rules *rules, struct runtimes *ret, struct error *e);
 
-/* The first number with points in the words of a program ("Python 3.13.1", "v24.0.0"), at most `room` - 1 bytes; "" if there is none. */
+/*
+ * Copies the first dotted number in a program's output ("Python 3.13.1", "v24.0.0"), at most `room`
+ * - 1 bytes; "" if there is none.
+ */
 void interpreters_version(const char *words, char *out, size_t room);
 
-/* Is `file` a name that a family's program has ("python3.13", "node"; not "python3-config")? NULL: no. */
+/*
+ * Finds the family that has a program named `file` ("python3.13", "node"; not "python3-config").
+ * NULL: none.
+ */
 const struct runtime_family *interpreters_family(const char *file);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * sandbox/caps.h - the caps of a spec as the gate is told them.
+ * sandbox/caps.h - converts the caps of a spec to the form that the gate receives.
  */
 #ifndef CARREL_SANDBOX_CAPS_H
 #define CARREL_SANDBOX_CAPS_H
@@ -7,7 +7,7 @@
 #include "spec/spec.h"
 #include "wire/gate.h"
 
-/* What is not given is 0: the gate's own. */
+/* A cap that is not given becomes 0: the gate's default. */
 struct wire_gate_caps wall_caps(const struct spec_egress_caps *caps);
 
 #endif

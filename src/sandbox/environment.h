@@ -1,8 +1,9 @@
 /*
- * sandbox/environment.h - the environment of a command: a base set, what the manifest passes through, secrets.
+ * sandbox/environment.h - the environment of a command: a base set, variables that the manifest
+ * passes through, secrets.
  *
- * Nothing of the caller's environment comes in unless the manifest or the caller's command line names it.
- * Source: AIP-36 "env", design principle 5; cases A36-090 to 097.
+ * A variable of the caller's environment is used only if the manifest or the caller's command line
+ * names it. Source: AIP-36 "env", design principle 5; cases A36-090 to 097.
  */
 #ifndef CARREL_SANDBOX_ENVIRONMENT_H
 #define CARREL_SANDBOX_ENVIRONMENT_H
@@ -30,11 +31,14 @@ struct environment_request {
         const char *cwd;
         const char *first_path;                    /* directory searched before all others, or NULL */
         bool has_terminal;
-        const char *name, *program;                /* with a terminal: what a shell's prompt calls the sandbox (NULL: carrel), and the command's first word */
-        bool is_own;                               /* a function of the guest, no command of anybody's: it is given no secrets */
-        const char *const *extra;  size_t extra_count;   /* NAME=value of the caller's command line */
+        /* With a terminal: the names in the shell's prompt. `name` is the sandbox (NULL:
+         * carrel), `program` the command's first word. */
+        const char *name, *program;
+        bool is_own;     /* a function of the guest, not a user's command: it receives no secrets */
+        /* NAME=value from the caller's command line */
+        const char *const *extra;  size_t extra_count;
         char *const *host;                         /* the caller's environment */
-        bool keeps_all;                            /* tests only: everything of the caller's */
+        bool keeps_all;                       /* tests only: keeps the caller's whole environment */
 };
 
 /* Errors: ERROR_AUTH_UNRESOLVABLE, ERROR_INVALID_ARGUMENT (a bad -e), ERROR_QUOTA_EXCEEDED, ERROR_NO_MEMORY. */

@@ -1,8 +1,9 @@
 /*
- * sandbox/stream.h - bytes on their way from one descriptor to another: live, exact, bounded, and counted.
+ * sandbox/stream.h - moves bytes from one descriptor to another: live, exact, bounded and counted.
  *
- * A stream never blocks: it reads only what it can hold and writes only when the other side can take it, so a reader that
- * stops reading holds up the payload (that is what a pipe does) but never the runtime's own deadlines.
+ * A stream never blocks: it reads only what its buffer can hold and writes only when the other side
+ * accepts data. A reader that stops reading therefore blocks the payload, as a pipe does, but never
+ * the runtime's own deadlines.
  */
 #ifndef CARREL_SANDBOX_STREAM_H
 #define CARREL_SANDBOX_STREAM_H
@@ -16,50 +17,60 @@
 #include "text/visible.h"
 
 enum stream_sink {
-        STREAM_PIPE,           /* moved inside the kernel */
-        STREAM_FILE,           /* never waits */
+        STREAM_PIPE,           /* moved inside the kernel with splice(2) */
+        STREAM_FILE,           /* never blocks */
         STREAM_SOCKET,
-        STREAM_CAREFUL,        /* terminals and the rest: small writes, only when asked for */
+        STREAM_CAREFUL,    /* terminals and others: small writes, only after poll(2) reports room */
         STREAM_CAPTURE,        /* kept in memory */
 };
 
 enum { STREAM_BUFFER = 64 * 1024 };
 
 struct stream {
-        int from, to;                  /* -1 once that side is over; `from` and `to` are borrowed unless owned below */
+        int from, to;            /* -1 once that side has ended; borrowed unless owned, see below */
         bool owns_from, owns_to;
         enum stream_sink sink;
-        bool escapes;                  /* control bytes become visible: the reader is a person's terminal */
+        bool escapes;       /* control bytes are shown as text: the output is a person's terminal */
         struct visible visible;
-        char *buffer;                  /* STREAM_BUFFER bytes, taken at the first use */
+        char *buffer;                  /* STREAM_BUFFER bytes, allocated at the first use */
         size_t start, end;
-        int error;                     /* errno, where bytes were lost although no reader went away: a full disk */
-        uint64_t bytes, dropped;       /* read from the source, and how much of that went nowhere */
-        uint64_t *budget;              /* bytes that may still pass, shared between streams; NULL: no end */
-        struct terminal_mode *shown_on;        /* the terminal that what passes here goes to, or NULL */
+        int error;     /* errno, if bytes were lost while the reader was still there: a full disk */
+        uint64_t bytes, dropped; /* bytes read from the source, and how many of them were dropped */
+        /* bytes that may still be passed on, shared between streams; NULL: no limit */
+        uint64_t *budget;
+        struct terminal_mode *shown_on;        /* the terminal that shows this output, or NULL */
         char *captured;                /* STREAM_CAPTURE */
         size_t captured_len, captured_max;
 };
 
-/* Makes an end of our own never wait. Not for a caller's descriptor, which others share. 0 or -1. */
+/*
+ * Makes a descriptor of our own non-blocking. Not for a caller's descriptor, which other processes
+ * share. Returns 0 or -1.
+ */
 int stream_set_nonblocking(int fd);
 
-/* Chooses the sink by what `to` is. */
+/* Chooses the sink by the type of `to`. */
 void stream_init(struct stream *s, int from, int to);
 
-/* A stream into memory, at most max bytes; what comes after is counted as dropped. */
+/* A stream into memory, at most max bytes; further bytes are counted as dropped. */
 void stream_init_capture(struct stream *s, int from, size_t max);
 
-/* Sets up at most two entries for poll(2); gives their number. */
+/* Fills at most two entries for poll(2). Returns their number. */
 size_t stream_poll(const struct stream *s, struct pollfd *fds);
 
-/* Does what poll said is possible. 0, or -1 when the reader is gone, or `error` says what else (the source is closed then). */
+/*
+ * Moves what poll(2) reported as possible. Returns 0, or -1 when the reader is gone or `error` is
+ * set (the source is closed then).
+ */
 int stream_move(struct stream *s, const struct pollfd *fds, size_t count);
 
-/* Is everything that came also gone? */
+/* Has the source ended, and is everything written? */
 bool stream_is_over(const struct stream *s);
 
-/* Gives up what is still on its way, and counts it as dropped: the reader does not read and nobody will wait for it. */
+/*
+ * Drops and counts the bytes in transit: the reader does not read, and the stream stops waiting for
+ * it.
+ */
 void stream_abandon(struct stream *s);
 
 void stream_fini(struct stream *s);

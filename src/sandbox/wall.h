@@ -1,7 +1,8 @@
 /*
- * sandbox/wall.h - the wall of one run: its gate is started, told, and started again. Nobody but sandbox/session.h's own includes this.
+ * sandbox/wall.h - the wall of one run: starts its gate, sends it the list, restarts it. Internal
+ * to the parts that share sandbox/session.h.
  *
- *     no gate --start--> told (CONFIG) --the wall came: ADD--> serving --it is gone: held--> no gate
+ *     no gate --start--> configured (CONFIG) --wall arrives: ADD--> serving --gate ends: held--> no gate
  */
 #ifndef CARREL_SANDBOX_WALL_H
 #define CARREL_SANDBOX_WALL_H
@@ -19,30 +20,45 @@ struct run_wall {
         int guest;                     /* pid 1, borrowed */
         int gate;                      /* control socket, -1: no gate */
         pid_t pid;
-        uint64_t due;                  /* when another is started, UINT64_MAX: not now */
+        uint64_t due;                  /* when to start the next gate, UINT64_MAX: not scheduled */
         unsigned starts;
 };
 
-/* Begins a gate, before there is a wall. NULL options: there is neither, and pid 1 tells what was refused. Ended with run_wall_free(). Errors: those of the start, ERROR_NO_MEMORY. */
+/*
+ * Starts a gate, before there is a wall. NULL options: neither gate nor wall, and pid 1 reports
+ * refusals. Free it with run_wall_free(). Errors: those of the start, ERROR_NO_MEMORY.
+ */
 int run_wall_new(struct run_wall **ret, const struct run_wall_options *options, int guest, struct error *e);
 
-/* pid 1 says something about its wall (WIRE_WALL, WIRE_WALL_LISTENED), or what was refused (WIRE_WALL_DENIED). 0, or -1: it broke the rules, or the gate does not take the list. */
+/*
+ * Handles a message of pid 1 about its wall (WIRE_WALL, WIRE_WALL_LISTENED) or a refusal
+ * (WIRE_WALL_DENIED). Returns 0, or -1 if pid 1 broke the protocol or the gate rejects the list.
+ */
 int run_wall_hear_guest(struct run_wall *w, struct wire_message *m, void *body, struct error *e);
 
-/* Two entries for poll(2); and what came. -1: the gate does not take the list. All accept NULL. */
+/*
+ * Fills two entries for poll(2); then handles what arrived. -1: the gate rejects the list. All
+ * accept NULL.
+ */
 void run_wall_poll(const struct run_wall *w, struct pollfd fds[2]);
 int run_wall_hear(struct run_wall *w, const struct pollfd fds[2], struct error *e);
 
-/* Starts a gate if one is due. Milliseconds until that is so, UINT64_MAX: nothing is due. */
+/* Starts a gate if one is due. Returns the milliseconds until then, UINT64_MAX if none is due. */
 uint64_t run_wall_look(struct run_wall *w);
 
-/* Nothing is inside any more: waits until the gate has told what it refused, and ends it. */
+/*
+ * Call it when no process is inside any more: waits until the gate has sent its refusals, and ends
+ * it.
+ */
 void run_wall_end(struct run_wall *w);
 
-/* The first; NULL: nothing was refused. */
+/* The first refusal; NULL: none. */
 const struct hold_denial *run_wall_first(const struct run_wall *w);
 
-/* What was refused first, in order; the caller's (free), NULL without any. And how many other requests were. */
+/*
+ * Gives the refusals in order of first occurrence; the caller frees them. NULL if there is none.
+ * ret_more receives the number of other refused requests.
+ */
 struct refusal *run_wall_denials(const struct run_wall *w, size_t *ret_count, uint64_t *ret_more);
 
 void run_wall_free(struct run_wall *w);

@@ -1,8 +1,8 @@
 /*
- * text/builder.h - puts a tree together, one value after another, within limits.
+ * text/builder.h - builds a tree, one value after another, within limits.
  *
- * YAML and JSON readers drive the same builder, so that limits, places and order cannot differ between
- * them. Only this room uses it.
+ * The YAML and JSON readers use the same builder, so that limits, positions and order are the same
+ * for both. Internal to this room.
  */
 #ifndef CARREL_TEXT_BUILDER_H
 #define CARREL_TEXT_BUILDER_H
@@ -21,7 +21,7 @@ struct builder_frame;
 struct builder {
         struct arena *arena;
         const struct text_limits *limits;
-        struct builder_frame *frames;      /* one a list or map that is still open */
+        struct builder_frame *frames;      /* one for each open list or map */
         unsigned depth;                    /* frames in use */
         unsigned nodes;
         struct node *root;                 /* the first value */
@@ -29,10 +29,10 @@ struct builder {
 
 int builder_init(struct builder *b, struct arena *arena, const struct text_limits *limits, struct error *e);
 
-/* Is a map open, and does it wait for a key? */
+/* Is a map open and waiting for a key? */
 bool builder_wants_key(const struct builder *b);
 
-/* The key of the next value. Copies `len` bytes, which hold no NUL. */
+/* Sets the key of the next value. Copies `len` bytes, which hold no NUL. */
 int builder_key(struct builder *b, const char *bytes, size_t len, struct place at, struct error *e);
 
 /*

@@ -1,6 +1,6 @@
 /*
- * text/json.h - JSON in and out. Reader: jansson (strict, duplicate keys refused) into the same tree as
- * YAML; writer: an append-only text with one escape routine.
+ * text/json.h - JSON reader and writer. Reader: jansson (strict, duplicate keys refused), into the
+ * same tree as YAML. Writer: an append-only text with one escape routine.
  */
 #ifndef CARREL_TEXT_JSON_H
 #define CARREL_TEXT_JSON_H
@@ -24,14 +24,17 @@ int json_read(struct arena *arena, const char *bytes, size_t len, const struct t
               const struct node **ret_root, struct error *e);
 
 /*
- * A JSON text under construction. Commas and colons are put in by the writer; the caller opens, writes and
- * closes. Memory is the writer's own, taken with malloc; a failed allocation makes `is_broken` true and
- * every later call do nothing. Bytes that are not UTF-8 become U+FFFD, one for each broken character, as
- * Python's errors='replace' does. Control characters (C0, DEL, C1), U+2028, U+2029 and those that
- * turn the direction of reading are escaped: a text is one line unless it is pretty, and can be shown on a terminal. Numbers that JSON does not know (NaN, infinities) become null.
+ * A JSON text under construction. The writer adds commas and colons; the caller opens, writes and
+ * closes. The writer allocates its memory with malloc. After a failed allocation `is_broken` is
+ * true and later calls do nothing.
+ *
+ * Bytes that are not UTF-8 become U+FFFD, one for each broken character, as Python's
+ * errors='replace' does. Control characters (C0, DEL, C1), U+2028, U+2029 and bidirectional
+ * controls are escaped. So a text is one line unless it is pretty, and is safe to show on a
+ * terminal. Numbers that JSON does not have (NaN, infinities) become null.
  */
 struct json_writer {
-        char *text;            /* NUL-terminated once anything was written */
+        char *text;            /* NUL-terminated after the first write */
         size_t len, room;
         unsigned depth;
         bool needs_comma;
@@ -40,7 +43,10 @@ struct json_writer {
         bool is_pretty;        /* two-space indentation and line ends */
 };
 
-/* Names that jansson has too (json_real, json_null, json_object, ...) are left to it: both get linked. */
+/*
+ * Names that jansson also has (json_real, json_null, json_object, ...) are avoided: both are
+ * linked.
+ */
 void json_init(struct json_writer *w, bool is_pretty);
 void json_fini(struct json_writer *w);
 void json_open_map(struct json_writer *w);
@@ -56,16 +62,21 @@ void json_double(struct json_writer *w, double value);
 void json_bool(struct json_writer *w, bool value);
 void json_none(struct json_writer *w);                                       /* null */
 void json_node(struct json_writer *w, const struct node *n);              /* a whole tree */
-void json_raw(struct json_writer *w, const char *json, size_t len);       /* one value that another writer wrote */
+/* one value that another writer produced */
+void json_raw(struct json_writer *w, const char *json, size_t len);
 
-/* The text so far was taken elsewhere: what is written next begins an empty one, and goes on from there. Its memory stays. */
+/*
+ * Empties the text after the caller has copied it; later writes continue the same JSON value. The
+ * memory stays allocated.
+ */
 void json_forget(struct json_writer *w);
 
 enum { JSON_ESCAPE_MAX = 6 /* bytes that one byte can become */ };
 
 /*
- * Writes bytes as they stand within a string, without the quotes: whole characters, as many as fit into `room` (JSON_ESCAPE_MAX at least).
- * Gives the length; *ret_taken is how many bytes were read. The last bytes of `bytes` are taken for the string's end.
+ * Writes bytes as they appear inside a JSON string, without the quotes: only whole characters, as
+ * many as fit into `room` (at least JSON_ESCAPE_MAX). Returns the length; *ret_taken receives the
+ * number of bytes read. The end of `bytes` counts as the end of the string.
  */
 size_t json_escape(const char *bytes, size_t len, char *out, size_t room, size_t *ret_taken);
 

@@ -1,5 +1,5 @@
 /*
- * text/nearest.h - which known word was probably meant by one that is not known.
+ * text/nearest.h - finds the known word that an unknown word probably meant.
  */
 #ifndef CARREL_TEXT_NEAREST_H
 #define CARREL_TEXT_NEAREST_H
@@ -7,21 +7,27 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { NEAREST_WORD_MAX = 40 /* letters; longer words are near nothing */, NEAREST_FAR = 3 };
+enum { NEAREST_WORD_MAX = 40 /* letters; a longer word matches none */, NEAREST_FAR = 3 };
 
-/* Letters changed, added, left out or swapped with their neighbour, letter case apart; at most NEAREST_FAR, which is too many. */
+/*
+ * Counts letters changed, added, left out or swapped with their neighbour, ignoring case; at most
+ * NEAREST_FAR, which counts as too many.
+ */
 size_t nearest_edits(const char *a, const char *b);
 
 /*
- * A search. `found` is NULL as long as nothing is near enough: two edits, or the beginning of a longer word; in a word of up to four letters
- * one edit, none in one of two.
+ * A search. `found` is NULL until a word is near enough: at most two edits, or the beginning of a
+ * longer word. A word of three or four letters may have one edit, a word of two letters none.
  */
 struct nearest { const char *word, *found; size_t edits; };
 
-/* Begins a search. `word` is borrowed for as long. */
+/* Starts a search. `word` is borrowed until its end. */
 struct nearest nearest_begin(const char *word);
 
-/* Looks at a known word: is it nearer than all before? `name` (borrowed) is what `found` becomes. */
+/*
+ * Compares a known word: is it nearer than all before? `name` (borrowed) is the value that `found`
+ * gets.
+ */
 bool nearest_try(struct nearest *n, const char *known, const char *name);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * text/scalar.h - what a plain word means: YAML 1.2's core schema and nothing else.
+ * text/scalar.h - the type of a plain scalar, by YAML 1.2's core schema and nothing else.
  *
- * Source: yaml.org/spec/1.2.2, 10.3.2. `yes`, `no`, `on`, `1_000`, `60:30`, `0b1` are strings; `012` is
- * twelve; `0o14` and `0xc` are twelve too.
+ * Source: yaml.org/spec/1.2.2, 10.3.2. `yes`, `no`, `on`, `1_000`, `60:30`, `0b1` are strings;
+ * `012` is twelve; `0o14` and `0xc` are twelve too.
  */
 #ifndef CARREL_TEXT_SCALAR_H
 #define CARREL_TEXT_SCALAR_H

@@ -1,8 +1,8 @@
 /*
- * text/source.h - the bytes being read: are they a text at all, and which line and column is this one.
+ * text/source.h - the input bytes: checks that they are text, and finds line and column of a byte.
  *
- * Only this room uses it. Lines end in LF or CR LF, as in every editor; whatever else some reader might
- * take for the end of a line is refused in YAML, so that what a person sees and what we read agree.
+ * Internal to this room. Lines end in LF or CR LF, as in every editor. Other line ends are refused
+ * in YAML, so that people and this reader see the same lines.
  */
 #ifndef CARREL_TEXT_SOURCE_H
 #define CARREL_TEXT_SOURCE_H
@@ -20,23 +20,29 @@ struct source {
         const char *bytes;         /* borrowed */
         size_t len;
         unsigned first_line;
-        size_t at, chars;          /* where place() stopped last: in bytes and in characters */
+        size_t at, chars;          /* where place() last stopped: in bytes and in characters */
         size_t line_start;         /* first byte of that line */
         unsigned line;
 };
 
 void source_init(struct source *s, const char *bytes, size_t len, unsigned first_line);
 
-/* The place of a byte; past the end it is the end. Quick when asked in ascending order. */
+/*
+ * The place of a byte; an offset past the end gives the place of the end. Fast for ascending
+ * offsets.
+ */
 struct place source_place(struct source *s, size_t offset);
 
-/* The offset of a character, counted from 0; s->len past the end. Quick when asked in ascending order. */
+/* The offset of a character, counted from 0; s->len past the end. Fast for ascending characters. */
 size_t source_offset(struct source *s, size_t character);
 
-/* A byte order mark, NUL or bytes that are not UTF-8: refused, reason `reason`. */
+/* Refuses a byte order mark, NUL or bytes that are not UTF-8, with `reason`. */
 int source_check_utf8(struct source *s, const char *reason, struct error *e);
 
-/* Control characters, lone carriage returns and the line ends of YAML 1.1 that 1.2 gave up: refused. */
+/*
+ * Refuses control characters, lone carriage returns and the YAML 1.1 line ends that YAML 1.2
+ * dropped.
+ */
 int source_check_controls(struct source *s, const char *reason, struct error *e);
 
 /* A syntax error with its place. Always returns -1. */

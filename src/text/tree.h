@@ -1,9 +1,10 @@
 /*
- * text/tree.h - what foreign bytes become: a tree of values, each with its place in the file.
+ * text/tree.h - the result of reading foreign bytes: a tree of values, each with its place in the
+ * file.
  *
- * YAML and JSON give the same tree. Nodes live in the reader's arena and are never changed. Line and
- * column are 1-based and point at the first byte of the value (for a member: `key_line`, `key_column`
- * at its key), so that a judgment made much later can still name the place.
+ * YAML and JSON give the same tree. Nodes live in the reader's arena and are never changed. Line
+ * and column are 1-based and point to the first byte of the value. For a member, `key_line` and
+ * `key_column` point to its key. So a later check can still name the place.
  */
 #ifndef CARREL_TEXT_TREE_H
 #define CARREL_TEXT_TREE_H

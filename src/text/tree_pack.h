@@ -1,8 +1,10 @@
 /*
- * text/tree_pack.h - a tree of values as flat bytes and back, so that one process may read text and another judge it.
+ * text/tree_pack.h - packs a tree of values into flat bytes and back, so that one process can read
+ * text and another can judge it.
  *
- * Source and places come along: a judgment made after the journey still names line and column. What comes back is checked as
- * foreign bytes are: lengths, depth, number of nodes, UTF-8 left as it was, numbers read again from their text by nobody.
+ * Scalars' source text and places are included, so that the other process can name line and column.
+ * Unpacking checks the bytes as foreign: lengths, depth, number of nodes. It does not check UTF-8
+ * and does not parse numbers again from their text.
  */
 #ifndef CARREL_TEXT_TREE_PACK_H
 #define CARREL_TEXT_TREE_PACK_H
@@ -14,7 +16,7 @@
 #include "text/tree.h"
 #include "text/yaml.h"
 
-/* Bytes that tree_pack() needs for it. A member of a map is a root too: its own key stays behind. */
+/* Bytes that tree_pack() needs. A member of a map can be a root too: its own key is left out. */
 size_t tree_pack_len(const struct node *root);
 
 /* Writes exactly tree_pack_len() bytes. */

@@ -1,11 +1,13 @@
 /*
- * text/yaml.h - YAML 1.2 (core schema, one document) into a tree. Scanner: libyaml; composer: ours.
+ * text/yaml.h - reads YAML 1.2 (core schema, one document) into a tree. Scanner: libyaml; composer:
+ * ours.
  *
- * Refused with ERROR_MANIFEST_SYNTAX and a reason: "yaml" (the scanner's own complaint, bytes that are not
- * UTF-8, a byte order mark, NUL), "duplicate_key", "alias_forbidden" (anchors too), "tag_forbidden",
- * "merge_key", "non_string_key", "multi_document", "empty", "too_large" (bytes, depth or nodes past the
- * limits). Plain scalars are resolved by the core schema alone: `yes`, `no`, `on`, `012`, `1_000`, `0x1F`
- * rules are YAML 1.2's. Sources: AIP-36 cases A36-010, 012-017; yaml.org/spec/1.2.2 chapter 10.3.
+ * Refused with ERROR_MANIFEST_SYNTAX and a reason: "yaml" (the scanner's own error, bytes that are
+ * not UTF-8, a byte order mark, NUL), "duplicate_key", "alias_forbidden" (anchors too),
+ * "tag_forbidden", "merge_key", "non_string_key", "multi_document", "empty", "too_large" (bytes,
+ * depth or nodes past the limits). Plain scalars follow the core schema alone: `yes`, `no`, `on`,
+ * `012`, `1_000`, `0x1F` mean what YAML 1.2 says. Sources: AIP-36 cases A36-010, 012-017;
+ * yaml.org/spec/1.2.2 chapter 10.3.
  */
 #ifndef CARREL_TEXT_YAML_H
 #define CARREL_TEXT_YAML_H
@@ -18,7 +20,7 @@
 
 struct text_limits {
         size_t bytes_max;      /* length of the input, bytes */
-        unsigned depth_max;    /* lists and maps inside one another */
+        unsigned depth_max;    /* nesting of lists and maps */
         unsigned nodes_max;    /* scalars, lists and maps together */
 };
 

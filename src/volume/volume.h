@@ -2,15 +2,17 @@
  * volume/volume.h - named volumes: directories of one owner that outlive sandboxes.
  *
  *     STATE/volumes/OWNER/NAME/data    what a sandbox sees
- *                        /NAME/use     a file for each mount of a sandbox that lives, locked by its maker: ID.INDEX
- *                        /.new-NAME    being made; it gets its name last
- *                        /.gone-NUMBER removed; erased as time permits
+ *                        /NAME/use     one file per mount in a living sandbox, locked by its maker: ID.INDEX
+ *                        /.new-NAME    being created; renamed to NAME at the end
+ *                        /.gone-NUMBER removed; erased later, in parts
  *
- * Directories above `data` have mode 0700 and are the state directory's owner's, so that an owner's volumes are reached through Carrel alone. What
- * looks at more than one of them, makes one or removes one holds the lock (flock) of STATE/volumes/OWNER for that moment; the locks in `use` end with
- * their holders, so that none is ever stale. Everything is opened by handle, one name at a time, following no symbolic link.
+ * Directories above `data` have mode 0700 and belong to the owner of the state directory, so that
+ * volumes are reached only through Carrel. Code that examines several volumes, creates one or
+ * removes one holds the lock (flock) of STATE/volumes/OWNER meanwhile. The kernel releases a lock
+ * in `use` when its holder dies, so no lock is ever stale. Everything is opened by handle, one name
+ * at a time, and no symbolic link is followed.
  *
- * Functions answer 0 or -errno, which volume_fail() says in words.
+ * Functions return 0 or -errno; volume_fail() turns it into an error with a message.
  */
 #ifndef CARREL_VOLUME_VOLUME_H
 #define CARREL_VOLUME_VOLUME_H
@@ -25,10 +27,13 @@
 enum { VOLUME_PATH_MAX = 4096, VOLUME_ID_LEN = 16, VOLUME_OWNER_MAX = 72 };
 #define VOLUME_NO_BOUND UINT64_MAX
 
-/* STATE/volumes/OWNER, in `ret`. `owner`: any text; each has a directory of its own. Errors: ERROR_STATE_UNUSABLE (too long). */
+/*
+ * Writes STATE/volumes/OWNER to `ret`. `owner`: any text; each owner has its own directory. Errors:
+ * ERROR_STATE_UNUSABLE (too long).
+ */
 int volume_directory(const char *state, const char *owner, char ret[VOLUME_PATH_MAX], struct error *e);
 
-/* -- of whoever makes a sandbox ------------------------------------------------------------------------------------------------ */
+/* -- for the creator of a sandbox ------------------------------------------------------------- */
 
 struct volume_use {
         int uses, lock;                /* -1: none */
@@ -36,48 +41,61 @@ struct volume_use {
 };
 
 /*
- * Opens the volume `name` below `directory` (volume_directory()), made if it is not there, and holds it for the sandbox `id` until volume_let_go(). `index`
- * tells the mounts of one sandbox apart, 0 to 9999. `most`: how many volumes there may be. Gives `data` (O_PATH). -EUSERS: there are as many as may be;
- * -EPERM: a directory belongs to somebody else, or is open to others; -EINVAL: no name; -ELOOP and -ENOTDIR: something else has its place.
+ * Opens the volume `name` below `directory` (volume_directory()), creates it if missing, and holds
+ * it for the sandbox `id` until volume_let_go(). `index` distinguishes the mounts of one sandbox, 0
+ * to 9999. `most`: how many volumes there may be. Gives `data` (O_PATH). -EUSERS: the maximum is
+ * reached; -EPERM: a directory belongs to another user, or others may access it; -EINVAL: not a
+ * valid name; -ELOOP and -ENOTDIR: the path is a link or not a directory.
  */
 int volume_hold(const char *directory, const char *name, uint64_t id, int index, uint64_t most, struct volume_use *ret, int *ret_data);
 
 /* Accepts one that holds nothing (uses and lock -1). */
 void volume_let_go(struct volume_use *u);
 
-/* -- of whoever looks after them ----------------------------------------------------------------------------------------------- */
+/* -- for managing volumes --------------------------------------------------------------------- */
 
 struct volume_info {
         char name[NAME_MAX_LEN + 1];
-        uint64_t used_ms;              /* when a sandbox last began or ended to use it, or when it was made: since 1970 */
-        uint64_t bytes, files;         /* on disk; of what was counted */
+        /* ms since 1970: when a sandbox last started or stopped using it, or its creation */
+        uint64_t used_ms;
+        uint64_t bytes, files;         /* bytes: on disk; both cover the counted part */
         bool is_partial;               /* there is more than was counted */
-        unsigned users;                /* mounts of sandboxes that live */
-        char user[VOLUME_ID_LEN + 1];  /* the id of one of them; "" if there is none */
+        unsigned users;                /* mounts in living sandboxes */
+        char user[VOLUME_ID_LEN + 1];  /* the id of one of these sandboxes; "" if none */
 };
 
-/* 0, also where it is there already (*ret_is_new: it was not). Errors as volume_hold(). */
+/*
+ * Creates a volume. Returns 0 also if it exists already (*ret_is_new is then false). Errors as
+ * volume_hold().
+ */
 int volume_create(const char *directory, const char *name, uint64_t most, bool *ret_is_new);
 
-/* Takes its name away at once; volume_sweep() erases what it held. -EBUSY: a sandbox uses it, `ret_user`; -ENOENT. */
+/*
+ * Removes the name at once; volume_sweep() erases the content later. -EBUSY: a sandbox uses it, its
+ * id is in `ret_user`; -ENOENT.
+ */
 int volume_remove(const char *directory, const char *name, char ret_user[VOLUME_ID_LEN + 1]);
 
-/* Erasing what was removed, a part at a time: whoever does other things meanwhile keeps where it is. */
+/* Erases removed volumes in parts; the struct keeps the position between calls. */
 struct volume_sweep { int dir, top, at;  char name[NAME_MAX_LEN + 16]; };
 
 void volume_sweep_init(struct volume_sweep *s);
 void volume_sweep_fini(struct volume_sweep *s);
 
-/* Looks at `budget` entries at most. 1: there is more; 0: nothing is left, and `s` is as after volume_sweep_init(), as after a failure. */
+/*
+ * Visits at most `budget` entries. Returns 1 if there is more, 0 if nothing is left. After 0 or a
+ * failure, `s` is as after volume_sweep_init().
+ */
 int volume_sweep(struct volume_sweep *s, const char *directory, uint64_t budget);
 
 /*
- * Gives each volume of `directory`, none where there is no directory, to `each`; its size within `budget` entries of all together. Order: as the directory has
- * them. `each` answers 0, or what ends the listing.
+ * Calls `each` for each volume of `directory`, in directory order; none if the directory is
+ * missing. All sizes together are counted within `budget` entries. If `each` does not return 0, the
+ * listing ends with that value.
  */
 int volume_list(const char *directory, uint64_t budget, int (*each)(void *ctx, const struct volume_info *info), void *ctx);
 
-/* The error of a function above. `user`: for -EBUSY. Answers -1. */
+/* Makes the error of a function above. `user`: for -EBUSY. Returns -1. */
 int volume_fail(const char *name, int result, const char *user, struct error *e);
 
 #endif
