@@ -1,5 +1,6 @@
 /*
- * cli/ask.h - what the commands share that speak to a daemon: reaching it, its errors, its sandboxes as JSON, times for people.
+ * cli/ask.h - shared code of the commands that talk to a daemon: connecting, errors, sandboxes as
+ * JSON, times for people.
  */
 #ifndef CARREL_CLI_ASK_H
 #define CARREL_CLI_ASK_H
@@ -22,45 +23,55 @@ struct ask {
         struct carrel *c;                      /* after ask_open() */
 };
 
-/* The rows that every such command has, for its own table of options. */
+/* The option rows that every such command has. */
 #define ASK_ROWS(a) { "--state", &(a)->state, NULL }, { "--json", NULL, &(a)->is_json }
 
-/* Reads options and words, `words_min` to `words_max` of them; a missing one is named by `what` ("the id of a sandbox"). */
+/*
+ * Reads options and `words_min` to `words_max` words. `what` names a missing word in the message
+ * ("the id of a sandbox").
+ */
 int ask_read(struct ask *a, int argc, char **argv, const struct option_row *rows, size_t row_count, size_t words_min, size_t words_max,
              const char *what, struct error *e);
 
-/* Reaches the daemon. 0, or the exit status after telling why not. */
+/* Connects to the daemon. Returns 0, or the exit status after printing the error. */
 int ask_open(struct ask *a);
 
-/* Ends it, and gives `status` back. */
+/* Closes the connection and returns `status`. */
 int ask_close(struct ask *a, int status);
 
-/* Tells a failure, of the command line or of the daemon; gives the exit status. `file` is the manifest that a place is in, or NULL. */
+/*
+ * Print a failure of the command line or of the daemon and return the exit status. `file` is the
+ * manifest that a place refers to, or NULL.
+ */
 int ask_wrong(const struct ask *a, const struct error *e);
 int ask_failed(const struct ask *a, const char *file, const struct carrel_error *e);
 
-/* No sandbox of this id: as the daemon says it. */
+/* Prints that there is no sandbox with this id, in the daemon's words. */
 int ask_no_sandbox(const struct ask *a, const char *id);
 
-/* One sandbox as REST has it, as a value. And one exec. */
+/* Write one sandbox, or one exec, as a value in REST's form. */
 void json_sandbox(struct json_writer *w, const struct carrel_sandbox *s);
 void json_exec(struct json_writer *w, const struct carrel_exec_info *x);
-void json_denials(struct json_writer *w, const char *name, const struct carrel_denials *all);     /* a member: a list */
+/* a member with a list */
+void json_denials(struct json_writer *w, const char *name, const struct carrel_denials *all);
 
-/* Prints {…} with one sandbox, or its lines for people. Gives the exit status. */
+/* Prints {…} with one sandbox, or lines for people. Returns the exit status. */
 int print_sandbox(const struct ask *a, const struct carrel_sandbox *s);
 
-/* For people, where it is made or asked about: what its manifest asks for and does not get; no remarks on how the file is written. */
+/*
+ * For people, when a sandbox is created or shown: what its manifest asks for and does not get. No
+ * remarks on the file's style.
+ */
 void print_sandbox_warnings(const struct ask *a, const struct carrel_sandbox *s);
 
-/* "350 ms", "12 s", "5 min", "3 h", "2 d". Into `out` (SPAN_TEXT bytes), which it gives. */
+/* Writes "350 ms", "12 s", "5 min", "3 h" or "2 d" to `out` (SPAN_TEXT bytes) and returns it. */
 const char *span_text(uint64_t ms, char *out);
 
-/* How long ago, or how far ahead, a moment of the real-time clock is; 0 when on the other side. */
+/* Milliseconds since, or until, a time of the real-time clock; 0 if it is on the other side. */
 uint64_t span_since(uint64_t moment_ms);
 uint64_t span_until(uint64_t moment_ms);
 
-/* -- tables for people ----------------------------------------------------------------------------------------------- */
+/* -- tables for people ------------------------------------------------------------------------- */
 
 enum { TABLE_COLUMNS_MAX = 8 };
 

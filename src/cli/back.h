@@ -7,9 +7,10 @@
 #include <stdbool.h>
 
 /*
- * Says on standard error, as the last line, that what is typed from here on goes to the host. `sandbox`: its name, where it lives on; NULL: it has ended
- * with its command. `was_cut`: the command did not end by itself, so a full-screen program may have left the terminal in a mode of its own: those modes
- * are ended first (not where TERM is dumb or not set), and the line begins on a line of its own.
+ * Prints on standard error, as the last line, that further typing goes to the host. `sandbox`: its
+ * name if it is still running; NULL: it has ended with its command. `was_cut`: the command did not
+ * end by itself, so a full-screen program may have left special terminal modes on. These modes are
+ * then reset first (unless TERM is dumb or not set), and the message begins on a new line.
  */
 void print_back(const char *sandbox, bool was_cut);
 

@@ -1,9 +1,10 @@
 /*
  * cli/commands.h - the commands of `carrel`, one entry point each.
  *
- * argv[0] is the command's own name ("check"), argv[argc] is NULL. Each prints for itself and returns the exit status:
- * its own answer, or 125 our failure, 126 refused, 127 not found, 124 timed out, 137 killed. The table that names,
- * explains and shows each of them is in main.c; a command prints its own help with cmd_usage().
+ * argv[0] is the command's own name ("check"), argv[argc] is NULL. Each command prints its own
+ * output and returns the exit status: its own result, or 125 Carrel failed, 126 refused, 127 not
+ * found, 124 timed out, 137 killed. The table with names, help and examples is in main.c; a command
+ * prints its own help with cmd_usage().
  */
 #ifndef CARREL_CLI_COMMANDS_H
 #define CARREL_CLI_COMMANDS_H
@@ -13,9 +14,9 @@
 struct command {
         const char *name;
         const char *help;               /* one line */
-        const char *usage;              /* what follows "carrel NAME" */
+        const char *usage;              /* the text after "carrel NAME" */
         const char *options;            /* one line each, or "" */
-        const char *example;            /* a command line that works as it stands */
+        const char *example;            /* a command line that works as written */
         int (*run)(int argc, char **argv);
 };
 

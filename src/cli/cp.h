@@ -1,5 +1,5 @@
 /*
- * cli/cp.h - what the two directions of `carrel cp` share. Nobody else includes this.
+ * cli/cp.h - what the two directions of `carrel cp` share. Internal to them.
  */
 #ifndef CARREL_CLI_CP_H
 #define CARREL_CLI_CP_H
@@ -19,25 +19,28 @@ struct copying {
         uint64_t files, bytes, left_out, shown_ms;
 };
 
-/* The whole copy in one direction; gives the exit status after telling what went wrong. */
+/* Copies in one direction. Returns the exit status, after printing any error. */
 int copy_in(struct copying *c);
 int copy_out(struct copying *c);
 
-/* Tells a failure of this side (`sys` errno) or of that one; gives the exit status. */
+/* Print a failure on this side (`sys` is an errno) or in the sandbox; return the exit status. */
 int cp_wrong(struct copying *c, int sys, const char *what, const char *path);
 int cp_failed(struct copying *c, const struct carrel_error *e);
 
-/* Counts bytes that were copied, and shows how far it is from time to time, where a person is looking. */
+/* Counts copied bytes, and updates the progress display from time to time if it is shown. */
 void cp_progress(struct copying *c, uint64_t bytes);
 void cp_progress_end(struct copying *c);
 
-/* Something that is not copied, and why. */
+/* Reports a file that is not copied, and why. */
 void cp_leave_out(struct copying *c, const char *path, const char *why);
 
-/* "a" and "b" as "a/b"; "" and "." vanish, slashes at the end of `a` too. 0, or -1 when it does not fit in CP_PATH_MAX. */
+/*
+ * Joins "a" and "b" to "a/b"; drops "" and "." and slashes at the end of `a`. Returns 0, or -1 if
+ * it does not fit in CP_PATH_MAX.
+ */
 int cp_join(char *out, const char *a, const char *b);
 
-/* The last part of a path; `fallback` where that is "", ".", ".." or "/". */
+/* Copies the last component of a path; `fallback` if that is "", ".", ".." or "/". */
 void cp_base(char *out, const char *path, const char *fallback);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * cli/host_edit.h - a value more in a list of a host file, with everything else as it was, comments too.
+ * cli/host_edit.h - adds a value to a list in a host file and keeps everything else, comments too.
  */
 #ifndef CARREL_CLI_HOST_EDIT_H
 #define CARREL_CLI_HOST_EDIT_H
@@ -11,10 +11,11 @@
 #include "base/error.h"
 
 /*
- * Gives the text of a host file (`len` bytes of YAML or JSON; 0: there is no file yet) with `value` at the end of the list `key`, and
- * *ret_is_changed false where the list has it. `value` is a string, or `is_number` a whole number as JSON writes it. What comes out was read again, and differs from what was read before in that value alone.
- * Gives bytes in `arena`. Errors: those of yaml_read(); ERROR_INVALID_ARGUMENT "uneditable" for a text in which no place was found that
- * keeps the rest; ERROR_NO_MEMORY.
+ * Gives the text of a host file (`len` bytes of YAML or JSON; 0: no file yet) with `value` at the
+ * end of the list `key`. *ret_is_changed is false if the list already has it. `value` is a string,
+ * or with `is_number` a whole number in JSON's form. The new text is read again and must differ
+ * from the old one in that value only. The text is in `arena`. Errors: those of yaml_read();
+ * ERROR_INVALID_ARGUMENT "uneditable" if no such edit was found; ERROR_NO_MEMORY.
  */
 int host_edit_add(struct arena *arena, const char *text, size_t len, const char *key, const char *value, bool is_number, const char **ret, bool *ret_is_changed, struct error *e);
 

@@ -1,5 +1,6 @@
 /*
- * cli/left.h - what a command left in a workspace that programs of the host act on: lines on standard error, or a member of the result.
+ * cli/left.h - prints what a command left in a workspace on which host programs act: on standard
+ * error, or as a member of the result.
  */
 #ifndef CARREL_CLI_LEFT_H
 #define CARREL_CLI_LEFT_H
@@ -7,10 +8,10 @@
 #include "sandbox/run.h"
 #include "text/json.h"
 
-/* One line for each on standard error; nothing where nothing was left. */
+/* Prints one line for each on standard error; nothing if the list is empty. */
 void left_print(const struct run_result *r);
 
-/* The member "left_behind" of an open map: a list, empty where nothing was left. */
+/* Writes the member "left_behind" of an open map: a list, possibly empty. */
 void left_write_json(struct json_writer *w, const struct run_result *r);
 
 #endif

@@ -13,21 +13,23 @@
 enum { OVERRIDE_TEXT = 4096 };
 
 struct override_set {
-        const char *items[MANIFEST_OVERRIDES_MAX];     /* as manifest_override() takes them; in `text`, or those of argv */
-        const char *options[MANIFEST_OVERRIDES_MAX];   /* the option that each came from */
+        /* in the form of manifest_override(); stored in `text`, or in argv */
+        const char *items[MANIFEST_OVERRIDES_MAX];
+        const char *options[MANIFEST_OVERRIDES_MAX];   /* the option that gave each item */
         size_t count, used;
         char text[4 * OVERRIDE_TEXT];
 };
 
-/* One of ours? */
+/* Is it one of these options? */
 bool override_is_option(const char *option, size_t len);
 
-/* Takes the value of one. `command`: for messages. Errors: ERROR_INVALID_ARGUMENT. */
+/* Adds the value of one option. `command` is for messages. Errors: ERROR_INVALID_ARGUMENT. */
 int override_add(struct override_set *set, const char *command, const char *option, const char *value, struct error *e);
 
 /*
- * Something was refused at `path`, and `line` is 0: is it about one of the options? Then its name goes before `message` (a NUL-terminated text in `room` bytes), and
- * true is answered: no file is to blame.
+ * For an error at `path` with `line` 0: if one of the options caused it, puts the option's name
+ * before `message` (a NUL-terminated text in `room` bytes) and returns true. No file is then at
+ * fault.
  */
 bool override_explain(const struct override_set *set, const char *path, unsigned line, char *message, size_t room);
 

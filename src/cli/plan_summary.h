@@ -1,5 +1,6 @@
 /*
- * cli/plan_summary.h - what a plan means, for people: what commands see, write, reach, are given, and may use up.
+ * cli/plan_summary.h - a plan in words for people: what commands can see, write, reach, receive and
+ * use up.
  */
 #ifndef CARREL_CLI_PLAN_SUMMARY_H
 #define CARREL_CLI_PLAN_SUMMARY_H
@@ -8,7 +9,7 @@
 
 #include "cli/prepare.h"
 
-/* `w` has a plan. Names that came from outside are escaped. */
+/* `w` has a plan. Names from outside are escaped. */
 void plan_summary_print(FILE *out, const struct run_way *w);
 
 #endif

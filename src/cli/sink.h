@@ -1,5 +1,6 @@
 /*
- * cli/sink.h - where output goes: exact, without ever waiting for its reader, and visible where that is a person's terminal.
+ * cli/sink.h - writes output exactly, without ever blocking on its reader, and escaped if the
+ * reader is a terminal.
  */
 #ifndef CARREL_CLI_SINK_H
 #define CARREL_CLI_SINK_H
@@ -10,36 +11,42 @@
 
 #include "text/visible.h"
 
-enum sink_kind { SINK_FILE /* never waits */, SINK_NONBLOCKING, SINK_SOCKET, SINK_CAREFUL /* small writes, only when asked for */ };
+enum sink_kind { SINK_FILE /* never blocks */, SINK_NONBLOCKING, SINK_SOCKET, SINK_CAREFUL /* small writes, only when poll(2) reports room */ };
 enum { SINK_CHUNK = 16 * 1024 };
 
 struct sink {
         int fd;
         bool owns_fd, escapes, is_gone;
         enum sink_kind kind;
-        int error;                             /* errno, where bytes were lost although no reader went away: a full disk */
+        int error;     /* errno, if bytes were lost while the reader was still there: a full disk */
         struct visible visible;
-        const char *at;  size_t left;          /* the caller's bytes that are still to go */
-        size_t start, end;                     /* of `shown` */
+        const char *at;  size_t left;          /* the caller's bytes that are not yet written */
+        size_t start, end;                     /* in `shown` */
         char shown[VISIBLE_MAX * (SINK_CHUNK + VISIBLE_HELD_MAX)];
 };
 
-/* `fd` is borrowed, and its flags stay as they are for who else has it. Control bytes are shown where it is a terminal, unless `is_raw`. */
+/*
+ * `fd` is borrowed, and its flags are not changed, because other processes may share it. Control
+ * bytes are escaped if it is a terminal, unless `is_raw`.
+ */
 void sink_init(struct sink *s, int fd, bool is_raw);
 void sink_fini(struct sink *s);
 
-/* Takes bytes; they are the caller's and stay until sink_is_busy() is false. */
+/* Takes bytes; the caller keeps them unchanged until sink_is_busy() is false. */
 void sink_put(struct sink *s, const void *bytes, size_t len);
 
-/* Nothing follows: what was held back goes out too. */
+/* No bytes follow: bytes that were held back are written too. */
 void sink_end(struct sink *s);
 
 bool sink_is_busy(const struct sink *s);
 
-/* What to wait for; fd -1 when there is nothing to write. */
+/* What to poll for; fd -1 if there is nothing to write. */
 struct pollfd sink_poll(const struct sink *s);
 
-/* Writes what can be written now. -1: the reader is gone, or `error` says what else; all later bytes go nowhere. */
+/*
+ * Writes what can be written now. Returns -1 if the reader is gone or `error` is set; all later
+ * bytes are dropped.
+ */
 int sink_write(struct sink *s);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * cli/trial.h - a whole sandbox, made and ended, to see whether this machine can.
+ * cli/trial.h - starts and ends a whole sandbox, to see whether this machine can.
  */
 #ifndef CARREL_CLI_TRIAL_H
 #define CARREL_CLI_TRIAL_H
@@ -7,8 +7,9 @@
 #include "host/try.h"
 
 /*
- * Runs `true` in a sandbox without mounts, in a child that has 10 s, and adds the row "whole_sandbox" to *report: it works where the
- * sandbox was made, fails where making it failed, and is idle where something else refuses it, or where `report` has refused already.
+ * Runs `true` in a sandbox without mounts, in a child with a deadline of 10 s, and adds the row
+ * "whole_sandbox" to *report. It works if the sandbox started, and fails if starting it failed. It
+ * is idle if something else refused it, or if `report` has already refused.
  */
 void trial_run(struct host_report *report);
 

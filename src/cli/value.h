@@ -1,5 +1,5 @@
 /*
- * cli/value.h - what stands behind an option: read, or refused with what is allowed and an example.
+ * cli/value.h - reads the value of an option, or refuses it with the allowed values and an example.
  */
 #ifndef CARREL_CLI_VALUE_H
 #define CARREL_CLI_VALUE_H
@@ -13,22 +13,31 @@ enum value_kind {
         VALUE_INSTRUCTIONS, VALUE_SCOPE, VALUE_KEY_ACTION, VALUE_VOLUME_ACTION, VALUE_SIZE, VALUE_TASKS, VALUE_COUNT
 };
 
-/* Where a value stands: `carrel COMMAND OPTION value`; `option` NULL: it is a word of its own. Both are borrowed. */
+/*
+ * Where a value appears: `carrel COMMAND OPTION value`; `option` NULL: a word without an option.
+ * Both are borrowed.
+ */
 struct value_place { const char *command, *option; };
 
-/* ERROR_INVALID_ARGUMENT: names the place, the value, what is allowed, an example, and where the rest is explained. Always returns -1. */
+/*
+ * ERROR_INVALID_ARGUMENT: names the place, the value, what is allowed, an example, and the help to
+ * read. Always returns -1.
+ */
 int value_wrong(enum value_kind kind, struct value_place at, const char *text, struct error *e);
 
-/* Milliseconds in "1500ms", "30s", "5m", "2h" or "30" (seconds). `text` NULL: nothing is written. */
+/*
+ * Reads milliseconds from "1500ms", "30s", "5m", "2h" or "30" (seconds). `text` NULL: the result is
+ * not changed.
+ */
 int value_duration_read(struct value_place at, const char *text, uint64_t *ret_ms, struct error *e);
 
-/* MiB in "512m", "2g" or "512" (MiB). */
+/* Reads MiB from "512m", "2g" or "512" (MiB). */
 int value_size_read(struct value_place at, const char *text, uint64_t *ret_mib, struct error *e);
 
-/* A number within the bounds of its kind. `text` NULL: nothing is written. */
+/* Reads a number within the bounds of its kind. `text` NULL: the result is not changed. */
 int value_number_read(enum value_kind kind, struct value_place at, const char *text, uint64_t *ret, struct error *e);
 
-/* Is it one of the words of its kind? `text` NULL: 0. */
+/* Is it one of the words of its kind? `text` NULL: returns 0. */
 int value_word_check(enum value_kind kind, struct value_place at, const char *text, struct error *e);
 
 /* Is it NAME=value? */

@@ -1,5 +1,5 @@
 /*
- * cli/wall.h - what `carrel run` needs for a list of destinations.
+ * cli/wall.h - the options of `carrel run` for a list of destinations.
  */
 #ifndef CARREL_CLI_WALL_H
 #define CARREL_CLI_WALL_H
@@ -8,13 +8,16 @@
 #include "sandbox/run.h"
 #include "text/json.h"
 
-/* What the spec lists, in `arena`. *ret NULL where it lists nothing. Errors: ERROR_NO_MEMORY. */
+/* Gives the spec's list, in `arena`. *ret is NULL if the list is empty. Errors: ERROR_NO_MEMORY. */
 int wall_options(struct arena *arena, const struct spec *spec, const struct host_rules *rules, const char *id, const struct run_wall_options **ret, struct error *e);
 
-/* The first refusal, on standard error while the command runs. */
+/* Prints the first refusal on standard error while the command runs. */
 void wall_print_first(const struct hold_denial *first);
 
-/* What was refused a way out: lines on standard error, or a member "denials" of an open map. Nothing where nothing was. */
+/*
+ * Print the refused connections: lines on standard error, or a member "denials" of an open map.
+ * Nothing if there were none.
+ */
 void wall_print(const struct run_result *r);
 void wall_write_json(struct json_writer *w, const struct run_result *r);
 

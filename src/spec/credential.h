@@ -1,8 +1,9 @@
 /*
  * spec/credential.h - does a block hold a plaintext credential?
  *
- * Rule 2 of AIP-36: never inline. Three signs, no guessing by entropy: (a) the name of the key, (b) the shape of
- * the value, (c) NAME=value in a list of names. Source: reference 3.2 and 3.6, cases A36-078 to 082.
+ * Rule 2 of AIP-36: no inline credentials. There are three signs, without guessing by entropy: (a)
+ * the name of the key, (b) the shape of the value, (c) NAME=value in a list of names. Source:
+ * reference 3.2 and 3.6, cases A36-078 to 082.
  */
 #ifndef CARREL_SPEC_CREDENTIAL_H
 #define CARREL_SPEC_CREDENTIAL_H
@@ -18,8 +19,9 @@ const char *credential_shape_find(const char *text);
 bool credential_key_check(const char *key);
 
 /*
- * Walks the whole block, every key and scalar but the member `provider`. Adds ERROR_PLAINTEXT_CREDENTIAL with reason
- * "key" or "value" for each; the path names the place, no word names the value.
+ * Scans the whole block, every key and scalar except the member `provider`. Adds
+ * ERROR_PLAINTEXT_CREDENTIAL with reason "key" or "value" for each. The path names the place; no
+ * text contains the value.
  */
 void credential_scan(struct judge *j, const struct node *block);
 

@@ -1,10 +1,12 @@
 /*
- * spec/field.h - the fields of a manifest as rows: type, bounds, default and help, and what reads them.
+ * spec/field.h - the fields of a manifest as rows: type, bounds, default and help, and the
+ * functions that read them.
  *
- * A row is written once. field.c decodes by it, schema.c prints JSON Schema from it, help.c the reference page.
- * Two spellings of one field (timeout_ms, timeoutMs) are folded here: in YAML the second warns, in JSON the first;
- * both with different values is an error. Three different answers are given to a key that is unknown (with the name
- * it may have been meant to be), a field that is known and not supported here, and a value that is bad.
+ * A row is written once. field.c decodes by it, schema.c prints JSON Schema from it, help.c the
+ * reference page. Two spellings of one field (timeout_ms, timeoutMs) are treated as one. In YAML
+ * the second spelling warns, in JSON the first; both with different values is an error. Three
+ * errors differ: an unknown key (with the nearest known name), a field that is known but not
+ * supported here, and a bad value.
  */
 #ifndef CARREL_SPEC_FIELD_H
 #define CARREL_SPEC_FIELD_H
@@ -26,17 +28,18 @@ enum field_kind {
         FIELD_UINT,             /* stored as uint64_t; exact, min to max */
         FIELD_BOOL,             /* stored as bool */
         FIELD_CHOICE,           /* stored as const char *: one of `choices` */
-        FIELD_MAP,              /* with `members`: decoded into base + offset; without: stored as const struct node * */
+        /* with `members`: decoded into base + offset; without: stored as const struct node * */
+        FIELD_MAP,
         FIELD_LIST,             /* of `item`; min and max are items; stored as const struct node *, or see `read` */
         FIELD_ONE_OF,           /* one of the forms in `members`; needs `read` */
-        FIELD_UNSUPPORTED,      /* known, and refused here; `help` says where it belongs */
+        FIELD_UNSUPPORTED,      /* known, but refused here; `help` says where it belongs */
 };
 
 enum field_flag {
         FIELD_REQUIRED = 1u << 0,
         FIELD_OLD = 1u << 1,          /* another spelling of `instead`: accepted, warns */
         FIELD_UNLISTED = 1u << 2,     /* not in the JSON Schema */
-        FIELD_SECRET = 1u << 3,       /* names a secret: warns where AIP-19 could not hold such a slug */
+        FIELD_SECRET = 1u << 3,       /* names a secret: warns if it cannot be an AIP-19 slug */
         FIELD_LOOSE_TYPE = 1u << 4,   /* a number is a bad pattern, not a bad type (an unquoted version) */
 };
 
@@ -56,14 +59,16 @@ struct field {
         const char *instead;          /* FIELD_OLD: the spelling to use */
         /* Instead of storing: called once the type is right (FIELD_ONE_OF: any type); `base` is not moved by offset. */
         void (*read)(struct judge *j, const struct node *value, const struct trail *at, void *base);
-        const char *unwritten;        /* FIELD_UINT: what holds where nobody wrote it, if that is not `fallback`; or NULL */
+        /* FIELD_UINT: the text of what applies if the field is not written, if that is not
+         * `fallback`; or NULL */
+        const char *unwritten;
         const char *help;             /* one sentence */
 };
 
 struct field_set {
         const struct field *rows;
         size_t count;                 /* at most FIELD_SET_MAX */
-        enum error_code code;         /* what a fault in one of them is called */
+        enum error_code code;         /* the error code of a fault in one of the fields */
         bool is_open;                 /* other keys are permitted */
         const char *hint;             /* for an unknown key that resembles none; or NULL */
 };
@@ -73,13 +78,16 @@ enum { FIELD_SET_MAX = 24 };
 #define FIELD_SET(table) .rows = (table), .count = sizeof(table) / sizeof((table)[0])
 
 /*
- * Reports unknown keys and folds spellings: values[i] becomes the node for row i, or NULL. `map` must be a map.
- * Missing required fields are left to field_read().
+ * Reports unknown keys and merges spellings: values[i] becomes the node for row i, or NULL. `map`
+ * must be a map. field_read() reports missing required fields.
  */
 void fields_fold(struct judge *j, const struct field_set *set, const struct node *map, const struct trail *at,
                  const struct node *values[FIELD_SET_MAX]);
 
-/* Decodes one folded value (NULL: absent; `map` is where it should have stood). Answers: is it there and good? */
+/*
+ * Decodes one value of fields_fold() (NULL: absent; `map` is the map it belongs to). Returns true
+ * if the value is present and good.
+ */
 bool field_read(struct judge *j, const struct field_set *set, const struct field *row, const struct node *map,
                 const struct node *value, const struct trail *at, void *base);
 
@@ -87,14 +95,17 @@ bool field_read(struct judge *j, const struct field_set *set, const struct field
 bool field_item_read(struct judge *j, const struct field_set *set, const struct node *item, const struct trail *at,
                      void *base);
 
-/* Both, for every row in order; a value that is no map is a type error. Answers: was there no fault? */
+/*
+ * Both, for every row in order; a value that is not a map is a type error. Returns true if there
+ * was no fault.
+ */
 bool fields_read(struct judge *j, const struct field_set *set, const struct node *map, const struct trail *at,
                  void *base);
 
 /* Writes the default of every FIELD_UINT row. */
 void fields_default(const struct field_set *set, void *base);
 
-/* "a string", "a map", ...: for sentences. */
+/* "a string", "a map", ...: for messages. */
 const char *field_kind_words(enum field_kind kind);
 
 /* Is `text` shaped as an AIP-19 secret slug ("acme/openai-key")? */

@@ -1,9 +1,10 @@
 /*
- * spec/judge.h - what every section reader holds while it judges a block: where it is, and where faults go.
+ * spec/judge.h - the state that section readers share while they judge a block: the current path,
+ * and where faults are added.
  *
- * A trail is the way from the block down to a value, one link on the stack of each reader; it becomes text
- * ("network/egress/2") only when something has to be said. Nothing said here ever holds a credential:
- * keys and values that look like one are written as "(hidden)".
+ * A trail is the path from the block down to a value, one link on the stack of each reader. It
+ * becomes text ("network/egress/2") only for a message. No message contains a credential: keys and
+ * values that look like one are written as "(hidden)".
  */
 #ifndef CARREL_SPEC_JUDGE_H
 #define CARREL_SPEC_JUDGE_H
@@ -20,7 +21,7 @@
 struct trail {
         const struct trail *up;      /* NULL at the block itself */
         const char *key;             /* member name, or NULL for an item of a list */
-        size_t index;                /* 0-based, where key is NULL */
+        size_t index;                /* 0-based, if key is NULL */
 };
 
 struct judge {
@@ -30,29 +31,33 @@ struct judge {
         enum manifest_syntax syntax;
 };
 
-/* Writes the slash-separated path into `text` of `len` bytes, cut short where it does not fit. NULL is "". */
+/*
+ * Writes the slash-separated path into `text` of `len` bytes and truncates it if it does not fit.
+ * NULL is "".
+ */
 void trail_write(const struct trail *at, char *text, size_t len);
 
 /*
- * Adds an error at `at`, placed at `where` (NULL: no line). `hint` may be NULL: the code's own. A second error
- * at a path already reported as a credential is dropped: it says nothing new.
+ * Adds an error for the path `at`, with the position of `where` (NULL: no line). `hint` NULL: the
+ * code's own hint. A second error at a path that is already reported as a credential is dropped,
+ * since it adds nothing.
  */
 void judge_error(struct judge *j, const struct node *where, const struct trail *at, enum error_code code,
                  const char *reason, const char *hint, const char *fmt, ...)
         __attribute__((format(printf, 7, 8)));
 
-/* As judge_error(), placed at the key of the member `where`. */
+/* As judge_error(), with the position of the key of the member `where`. */
 void judge_error_key(struct judge *j, const struct node *where, const struct trail *at, enum error_code code,
                      const char *reason, const char *hint, const char *fmt, ...)
         __attribute__((format(printf, 7, 8)));
 
-/* Adds a warning at `at`, placed at `where` (at its key if it has one). */
+/* Adds a warning for the path `at`, with the position of `where` (of its key if it has one). */
 void judge_warn(struct judge *j, const struct node *where, const struct trail *at, const char *name,
                 const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 /*
- * `text` as it may be shown in a sentence: cut at 48 bytes, control bytes as "?", "(hidden)" where it holds
- * the shape of a credential. Never NULL; lives in the judge's arena.
+ * `text` in a form that may appear in a message: cut at 48 bytes, control bytes as "?", "(hidden)"
+ * if it has the shape of a credential. Never NULL; lives in the judge's arena.
  */
 const char *judge_quote(struct judge *j, const char *text);
 

@@ -20,7 +20,7 @@ struct lifecycle_event {
         uint64_t idle_ms;          /* LIFECYCLE_IDLE, else UINT64_MAX */
 };
 
-/* Understands one event name; every text is one. */
+/* Parses one event name. Never fails: an unknown name is LIFECYCLE_UNKNOWN. */
 void lifecycle_event_read(const char *text, struct lifecycle_event *ret);
 
 #endif

@@ -1,8 +1,10 @@
 /*
- * spec/path.h - paths as authors write them, put into one form. Words only: nothing is looked up.
+ * spec/path.h - normalises paths as authors write them. It works on text only and reads no file
+ * system.
  *
- * "//" and "." collapse, a trailing "/" goes. ".." is refused, never resolved: what it means depends on
- * symbolic links that are not looked at here. Source: AIP-36 "Mounts", cases A36-123 to 127.
+ * "//" and "." collapse, and a trailing "/" is dropped. ".." is refused, never resolved, because
+ * its meaning depends on symbolic links, which are not read here. Source: AIP-36 "Mounts", cases
+ * A36-123 to 127.
  */
 #ifndef CARREL_SPEC_PATH_H
 #define CARREL_SPEC_PATH_H
@@ -21,10 +23,16 @@ enum path_fault {
         PATH_RESERVED,         /* "/", /proc, /sys, /dev, or beneath one of these */
 };
 
-/* An absolute path inside the sandbox ("/work/space"), reserved places refused. Gives it in ret, owned by the arena. */
+/*
+ * Reads an absolute path inside the sandbox ("/work/space"); reserved places are refused. Gives it
+ * in ret, owned by the arena.
+ */
 enum path_fault path_read_absolute(struct arena *arena, const char *text, const char **ret);
 
-/* A path relative to the workspace (".git/hooks"). Gives it in ret, owned by the arena; never empty. */
+/*
+ * Reads a path relative to the workspace (".git/hooks"). Gives it in ret, owned by the arena; never
+ * empty.
+ */
 enum path_fault path_read_relative(struct arena *arena, const char *text, const char **ret);
 
 #endif

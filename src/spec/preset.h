@@ -1,5 +1,5 @@
 /*
- * spec/preset.h - names for lists of hosts in network.egress: "@npm" stands for the registries of npm.
+ * spec/preset.h - named lists of hosts in network.egress: "@npm" means the registries of npm.
  */
 #ifndef CARREL_SPEC_PRESET_H
 #define CARREL_SPEC_PRESET_H
@@ -17,13 +17,16 @@ struct egress_preset {
         const char *help;                                       /* one sentence */
 };
 
-/* The table, in the order of the page; NULL past the last. */
+/* The rows, in the order of the page; NULL past the last. */
 const struct egress_preset *egress_preset_at(size_t index);
 
-/* Does this entry name a preset, be it one that is unknown? */
+/* Is this entry a preset name, known or unknown? */
 bool egress_preset_is(const char *text);
 
-/* The preset of this name. Errors: ERROR_EGRESS_INVALID "preset", whose hint lists all; the path is left for the caller. */
+/*
+ * Finds the preset with this name. Errors: ERROR_EGRESS_INVALID "preset", whose hint lists all. The
+ * caller sets the path in the error.
+ */
 int egress_preset_find(const char *text, const struct egress_preset **ret, struct error *e);
 
 #endif

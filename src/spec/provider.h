@@ -1,8 +1,8 @@
 /*
  * spec/provider.h - the six provider ids that AIP-36 reserves, and the settings of each.
  *
- * The namespace is open: a host registers more ids, whose settings are its own matter. What is reserved cannot be
- * registered, in any letter case.
+ * The namespace is open: a host may register more ids, and it defines their settings. A reserved id
+ * cannot be registered, in any letter case.
  */
 #ifndef CARREL_SPEC_PROVIDER_H
 #define CARREL_SPEC_PROVIDER_H
@@ -25,10 +25,10 @@ extern const size_t provider_count;
 /* The reserved provider with exactly this id, or NULL. */
 const struct provider *provider_find(const char *id);
 
-/* Is this id, letter case apart, one of the reserved ones? */
+/* Is this id reserved, ignoring case? */
 bool provider_is_reserved(const char *id);
 
-/* Has it the form of an id: lower-case letters, digits and "-", at most 63? */
+/* Has it the form of an id: lower-case letters, digits and "-", at most 63 characters? */
 bool provider_id_check(const char *id);
 
 #endif

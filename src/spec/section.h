@@ -1,8 +1,9 @@
 /*
- * spec/section.h - the sections of a block, a table of fields each, and what reads the ones that are more than fields.
+ * spec/section.h - the sections of a block: one table of fields for each, and functions for what a
+ * table cannot express.
  *
- * Each set stands in the module of its name (limits.c, mount.c, ...). The table of the whole block, in check
- * order, is block_set in block.c. schema.c and help.c print these tables.
+ * Each set is in the module of its name (limits.c, mount.c, ...). The table of the whole block, in
+ * check order, is block_set in block.c. schema.c and help.c print these tables.
  */
 #ifndef CARREL_SPEC_SECTION_H
 #define CARREL_SPEC_SECTION_H
@@ -15,8 +16,11 @@ extern const struct field_set block_set;
 
 /* base is struct spec_limits for all three. */
 extern const struct field_set limits_set, carrel_limits_set, egress_caps_set, carrel_egress_set;
-/* Takes the smaller of each limit from an AIP-17 runner block; a bad one is an error, never ignored. */
-/* What the numbers do not tell: which of them somebody wrote. */
+/*
+ * limits_remember() records which limits were written, which the numbers do not show.
+ * limits_narrow() takes the smaller of each limit from an AIP-17 runner block; a bad limit there is
+ * an error, never ignored.
+ */
 void limits_remember(const struct node *limits, struct spec_limits *ret);
 
 void limits_narrow(struct judge *j, const struct node *runner, struct spec_limits *limits);

@@ -1,8 +1,9 @@
 /*
- * spec/spec.h - what a sandbox block means: checked, defaulted, in one spelling, never changed again.
+ * spec/spec.h - the meaning of a sandbox block: checked, with defaults, in one spelling, never
+ * changed afterwards.
  *
- * The normal form of AIP-36. Lists are arrays with a count. Every pointer lives in the arena the spec was
- * read into. UNSET marks a number that was not given and has no default.
+ * The normal form of AIP-36. Lists are arrays with a count. Every pointer lives in the arena the
+ * spec was read into. UNSET marks a number that was not given and has no default.
  */
 #ifndef CARREL_SPEC_SPEC_H
 #define CARREL_SPEC_SPEC_H
@@ -20,15 +21,16 @@
 
 #define SPEC_UNSET UINT64_MAX
 
-enum { SPEC_DISK_MB = 2048 };         /* of private places, where nobody wrote a number */
-enum { SPEC_PIDS = 16384 };           /* the most where nobody wrote a number; plan/limits.c lowers it by memory */
+enum { SPEC_DISK_MB = 2048 };         /* default for private places, in MiB */
+enum { SPEC_PIDS = 16384 };           /* default upper bound; plan/limits.c lowers it by memory */
 
-#define SPEC_VOLUME "carrel-volume"    /* storage: a directory of the owner's that outlives the sandbox */
+/* storage provider: a directory of the owner that outlives the sandbox */
+#define SPEC_VOLUME "carrel-volume"
 
 struct spec_place { unsigned line, column; };
 
 struct spec_limits {                  /* AIP-36 limits and metadata.carrel.limits; SPEC_UNSET if not given */
-        uint64_t timeout_ms;          /* wall clock, per command; what holds where nobody wrote it: sandbox/time_allowed.h */
+        uint64_t timeout_ms;      /* wall clock, per command; default: see sandbox/time_allowed.h */
         uint64_t memory_mb;           /* MiB, whole sandbox */
         uint64_t cpu_ms;              /* CPU time of the whole tree, per command */
         uint64_t cpu_millicores;      /* 1000 is one CPU */
@@ -37,9 +39,11 @@ struct spec_limits {                  /* AIP-36 limits and metadata.carrel.limit
         uint64_t io_read_bps;         /* bytes per second and device */
         uint64_t io_write_bps;
         uint64_t disk_mb;             /* MiB, all private writable places together; default 2048 */
-        uint64_t output_bytes;        /* standard output and error together; past it output is dropped and counted */
-        bool is_timeout_given;        /* timeout_ms was written, be it the default's number */
-        uint64_t timeout_max_ms;      /* for a command that has no limit of its own: the host's; SPEC_UNSET: none. Set by policy/ */
+        /* standard output and error together; output beyond it is dropped and counted */
+        uint64_t output_bytes;
+        bool is_timeout_given;        /* timeout_ms was written, even with the default's number */
+        /* the host's limit for a command without its own limit; SPEC_UNSET: none. Set by policy/ */
+        uint64_t timeout_max_ms;
 };
 
 struct spec_secret_name {             /* env.auth.state.env: a name that must resolve to a secret */
@@ -47,19 +51,19 @@ struct spec_secret_name {             /* env.auth.state.env: a name that must re
         struct spec_place place;
 };
 
-struct spec_egress_caps {             /* metadata.carrel.egress; SPEC_UNSET if not given: the gate's own */
+struct spec_egress_caps {  /* metadata.carrel.egress; SPEC_UNSET if not given: the gate's default */
         uint64_t connections;         /* at once */
         uint64_t names;               /* in use at once */
-        uint64_t bytes_out, bytes_in; /* all connections together, for as long as there is the sandbox */
-        uint64_t bytes_per_second;    /* each way */
+        uint64_t bytes_out, bytes_in; /* all connections together, over the life of the sandbox */
+        uint64_t bytes_per_second;    /* in each direction */
 };
 
 struct spec_wall {                    /* metadata.carrel.egress, beside the caps */
-        bool is_given;                /* there is a wall although nothing may be listed yet */
-        bool is_routed;               /* in a namespace of its own: every port inside is the sandbox's */
+        bool is_given;                /* there is a wall even if the list is still empty */
+        bool is_routed;  /* a network namespace of its own: the sandbox may use every port inside */
 };
 
-/* Whatever `other` gives and is smaller counts from now on. */
+/* Takes each value of `other` that is given and smaller. */
 void egress_caps_narrow(struct spec_egress_caps *caps, const struct spec_egress_caps *other);
 
 struct spec_env {
@@ -76,7 +80,8 @@ struct spec_mount {
         const char *ref;              /* SPEC_SOURCE_REF, _FILE: as written */
         const char *storage_provider; /* SPEC_SOURCE_INLINE: AIP-35 provider id */
         const struct node *storage_config;
-        const char *volume;           /* SPEC_SOURCE_INLINE of the provider SPEC_VOLUME: its name; NULL: it is none */
+        /* SPEC_SOURCE_INLINE with provider SPEC_VOLUME: the volume's name; else NULL */
+        const char *volume;
         bool storage_read_only;       /* inline storage says read_only: true */
         const char *at;               /* absolute, normalised */
         bool is_read_only;            /* effective mode */
@@ -89,7 +94,7 @@ struct spec_identity {                /* a label, never an OS user; exactly one 
 
 struct spec_lifecycle {
         const char *pause_event;      /* NULL: never pauses */
-        uint64_t pause_idle_ms;       /* SPEC_UNSET when the event is no idle-N */
+        uint64_t pause_idle_ms;       /* SPEC_UNSET if the event is not idle-N */
         const char *destroy_on;       /* event name, or NULL for none */
 };
 
@@ -99,13 +104,15 @@ enum spec_unix { SPEC_UNIX_ON, SPEC_UNIX_OFF };
 
 struct spec_names { const char *const *items; size_t count; };
 
-struct spec_carrel {                  /* metadata.carrel: ours, typed and closed */
-        const char *home;             /* the volume that is the home; NULL: a private one */
+struct spec_carrel {                  /* metadata.carrel: Carrel's own fields, typed and closed */
+        const char *home;             /* the volume used as home; NULL: a private home */
         struct spec_place home_place;
         enum spec_unix unix_sockets;  /* `unix: off` closes AF_UNIX inside */
-        enum spec_disk disk;          /* where the private places lie */
+        enum spec_disk disk;          /* where the private places are stored */
         struct spec_names tools;      /* absolute host directories, bound read-only at the same path */
-        bool is_strict;               /* `protect: strict`: content is held as well, and a guarded name that is made ends the sandbox */
+        /* `protect: strict`: tracked content is held too, and the sandbox ends if a guarded name
+         * is created */
+        bool is_strict;
         struct spec_names protect;    /* more workspace-relative paths to keep read-only */
         struct spec_names unprotect;  /* default-protected paths to open */
 };
@@ -114,12 +121,13 @@ struct spec {
         const char *id, *version;     /* NULL when absent */
         const char *provider;
         struct spec_place provider_place;
-        const struct node *config;    /* as written; typed members of `local` below */
+        const struct node *config;    /* as written; typed members of `local` are below */
         const char *cwd;              /* local.cwd, or NULL */
         const char *shell;            /* local.shell; default /bin/sh */
         struct spec_limits limits;
         struct spec_env env;
-        const struct spec_egress *egress;  size_t egress_count;         /* of network.egress, then metadata.carrel.egress.host_ports */
+        /* from network.egress, then metadata.carrel.egress.host_ports */
+        const struct spec_egress *egress;  size_t egress_count;
         struct spec_egress_caps egress_caps;
         struct spec_wall wall;
         const struct spec_mount *mounts;  size_t mount_count;
@@ -130,14 +138,14 @@ struct spec {
         bool is_read_only;
         const struct node *metadata;  /* NULL when absent */
         struct spec_carrel carrel;
-        const char *block_path;       /* "" or "sandbox/inline": what paths in errors are relative to */
+        const char *block_path;     /* "" or "sandbox/inline": paths in errors are relative to it */
 };
 
 /*
- * Checks, defaults and freezes the block of `m` (m->block must be set). All errors go to `findings` in
- * check order, the first is also written to *e. Paths in errors are relative to the block.
- * Where m->runner is set, its limits apply where they are smaller (A36-178).
- * Errors: every validate-stage code of AIP-36.
+ * Checks the block of `m` (m->block must be set), applies defaults and freezes it. All errors go to
+ * `findings` in check order; the first is also written to *e. Paths in errors are relative to the
+ * block. If m->runner is set, its smaller limits apply (A36-178). Errors: every validate-stage code
+ * of AIP-36.
  */
 int spec_read(struct arena *arena, const struct manifest *m, struct spec **ret, struct findings *findings,
               struct error *e);
