@@ -125,7 +125,7 @@ def messages_are_kind():
     status, said = in_workspace(proposed, "run", "--timeout", "9q", "true")
     tell(status == 125 and "1500ms, 30s" in said and "--timeout" in said and "`carrel run --help`" in said, "a wrong duration leads to the right ones", said)
     status, said = in_workspace(proposed, "run", "./no-such-script")
-    tell(status == 127 and "interpreter" in said, "a path that cannot be run may lack its interpreter", said)
+    tell(status == 127 and "looked up inside the sandbox" in said, "a path that is not there: where it is looked up", said)
     status, said = in_workspace(proposed, "run", "-x", "true")
     tell(status == 125 and "`carrel run --help`" in said, "an unknown option leads to the help of its command", said)
 
