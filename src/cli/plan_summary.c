@@ -107,9 +107,22 @@ print_names(FILE *out, const char *word, const struct spec_secret_name *names, s
         (void)fprintf(out, "  %s\n", what);
 }
 
-static void
-print_limits(FILE *out, const struct spec_limits *limits)
+/* As they apply to this command on this machine: defaults depend on the options and on memory. */
+static struct spec_limits
+limits_applied(const struct run_way *w)
 {
+        struct spec_limits limits = w->p.spec->limits;
+
+        limits.timeout_ms = w->limit.ms;
+        limits.pids = w->p.plan->pids;
+        limits.disk_mb = w->p.plan->disk_mb;
+        return limits;
+}
+
+static void
+print_limits(FILE *out, const struct run_way *w)
+{
+        const struct spec_limits applied = limits_applied(w), *limits = &applied;
         const struct field *row;
         const char *section, *separator = "";
         uint64_t value;
@@ -144,5 +157,5 @@ plan_summary_print(FILE *out, const struct run_way *w)
         print_network(out, spec);
         print_names(out, "is given", spec->env.passthrough, spec->env.passthrough_count, "from your environment");
         print_names(out, "is given", spec->env.auth, spec->env.auth_count, "secrets");
-        print_limits(out, &spec->limits);
+        print_limits(out, w);
 }

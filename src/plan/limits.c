@@ -170,7 +170,8 @@ builder_tasks(const struct builder *b)
 static void
 plan_pids(struct builder *b)
 {
-        if (b->spec->limits.pids == SPEC_UNSET)
+        b->plan->pids = b->spec->limits.pids == SPEC_UNSET ? SPEC_UNSET : pids(b);
+        if (b->plan->pids == SPEC_UNSET)
                 return;
         if (can_limit(b, CGROUP_PIDS)) {
                 limit(b, CGROUP_PIDS, "pids.max", "pids.max", builder_tasks(b),

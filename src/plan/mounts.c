@@ -163,10 +163,10 @@ plan_target(struct builder *b, const struct plan_mount *m)
 
         plan_parents(b, m->at);
         if (source_of(b, m)->is_directory) {
-                s = builder_add(b, STEP_DIR, m->at, "a mount stands here");
+                s = builder_add(b, STEP_DIR, m->at, "place of a mount");
                 s->number = 0755;
         } else {
-                s = builder_add(b, STEP_FILE, m->at, "a mount stands here");
+                s = builder_add(b, STEP_FILE, m->at, "place of a mount");
                 s->number = 0644;
         }
         s->flags |= STEP_OPTIONAL;

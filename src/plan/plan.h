@@ -29,9 +29,10 @@ struct plan {
         const char *cwd;               /* where commands start, inside */
         const char *shell;
         enum plan_cpu cpu;
+        uint64_t pids, disk_mb;        /* limits as they apply, lowered by memory; SPEC_UNSET: none */
         bool counts_pids;              /* a group counts the tasks that could not start */
         bool counts_oom;               /* a memory kill can be distinguished from another kill */
-        bool is_on_image;   /* /tmp and the home are on a disk and do not count against memory_mb */
+        bool is_on_image;              /* /tmp and the home are on a disk and do not count against memory_mb */
         /* MiB of free space below which the process tree is stopped; 0: none */
         uint64_t disk_floor_mb;
 };

@@ -159,6 +159,7 @@ plan_scratch(struct builder *b)
 {
         uint64_t mib = plan_memory_disk_mb(b->spec, b->facts);
 
+        b->plan->disk_mb = b->plan->is_on_image ? plan_disk_mb(b->spec) : mib;
         if (!b->plan->is_on_image) {
                 builder_add(b, STEP_SCRATCH, "", "limits.disk_mb caps every private place together")->number = builder_has(b, LAYER_SIZE) ? mib << 20 : 0;
                 return;

@@ -64,7 +64,7 @@ builder_spawn(struct builder *b)
         if (builder_has(b, LAYER_FILTER))
                 (void)builder_add(b, STEP_NO_USER_NS, "", "second to the filter: no nested user namespace");
         if (builder_has(b, LAYER_RLIMITS)) {
-                s = builder_add(b, STEP_USER_POOLS, "", "not the caller's whole pool, nor that of his other sandboxes");
+                s = builder_add(b, STEP_USER_POOLS, "", "not the caller's whole pool, nor that of the caller's other sandboxes");
                 s->number = INOTIFY_INSTANCES;
                 s->number2 = INOTIFY_WATCHES;
         }

@@ -141,9 +141,17 @@ def summary():
         wanted = ["writes /workspace (%s)" % os.path.realpath(ws.path), "sees /opt read-only, a tool", "reaches pypi.org ports 80, 443", "db.example.com:5432", "is given MY_WORD from your environment"]
         check("carrel plan says what is seen, written, reached and given", short.returncode == 0 and all(w in rows for w in wanted), short.stdout, short.stderr)
         check("and what is limited, and what is not", any("timeout_ms 4321, memory_mb 64" in r for r in rows) and any(r.startswith("not limited") and "cpu_ms" in r for r in rows), short.stdout)
+        timeouts = {words: [r for r in (" ".join(line.split()) for line in carrel(ws, "plan", *words).stdout.splitlines()) if r.startswith("limited")] for words in ((), ("--timeout", "2s"))}
+        check("--timeout is what applies, where it is given", "timeout_ms 2000," in timeouts["--timeout", "2s"][0] and "timeout_ms 4321," in timeouts[()][0], timeouts)
         check("in one screen", len(rows) < 24, short.stdout)
         check("--steps shows each step as well", "landlock_allow" in long.stdout and "landlock_allow" not in short.stdout and "reaches" in long.stdout, long.stdout[:500])
         check("--json is the whole plan", json.loads(carrel(ws, "plan", "--json").stdout)["steps"])
+
+    with Workspace() as ws:
+        short, steps = carrel(ws, "plan").stdout, json.loads(carrel(ws, "plan", "--json").stdout)["steps"]
+        check("without a written limit the summary has the default of carrel run", "limited     timeout_ms 600000, " in short, short)
+        tasks = [s["number2"] for s in steps if s["step"] == "rlimit" and "limits.pids" in s.get("why", "")]
+        check("and the number of processes that the steps enforce", 0 < tasks[0] - int(short.split(" pids ")[1].split(",")[0]) <= 70, tasks, short)
 
 
 need_programs()
