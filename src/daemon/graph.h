@@ -39,8 +39,10 @@ enum graph_slot {
         SLOT_PAIR,                     /* a new pair of sockets for the two processes */
         /* listening; kept */
         SLOT_KEEPER_SOCKET, SLOT_HTTP_SOCKET, SLOT_TCP_SOCKET, SLOT_INGRESS_SOCKET,
-        SLOT_HOST_FILE, SLOT_POOL_FILE, /* sealed memory; kept */
-        SLOT_GATES, /* a pair, new with each keeper; the launcher keeps one end */
+        /* sealed memory; kept */
+        SLOT_HOST_FILE, SLOT_POOL_FILE,
+        /* a pair, new with each keeper; the launcher keeps one end */
+        SLOT_GATES,
         SLOT_ELSEWHERE,                /* not created by the launcher; only for the printed graph */
         SLOT_MAX
 };

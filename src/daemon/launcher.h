@@ -15,10 +15,10 @@
 /* The files for the keeper, as packed bytes: the keeper does not parse text. */
 struct launcher_files {
         const void *host;  size_t host_len;            /* prepare_host_pack() */
-        const void *pool;  size_t pool_len; /* a packed manifest; NULL: the standard manifest */
+        const void *pool;  size_t pool_len;            /* packed manifest; NULL: standard */
         /* ports that sandboxes may request; the daemon must not use them itself */
         const uint16_t *host_ports;  size_t host_port_count;
-        struct secret_sources secrets; /* sources that the fetcher asks; empty: no fetcher */
+        struct secret_sources secrets;                 /* asked by the fetcher; empty: no fetcher */
 };
 
 struct launcher_options {
@@ -31,7 +31,8 @@ struct launcher_options {
          */
         const char *ports;
         const char *pool;              /* number of ready boxes, as text */
-        const char *delete_after_ms; /* default of scheduled deletion in ms, as text; NULL: none */
+        /* default of scheduled deletion in ms, as text; NULL: none */
+        const char *delete_after_ms;
         /* Reads the files; called again on SIGHUP. Its result stays valid until the next call. */
         int (*load)(void *ctx, struct launcher_files *ret, struct error *e);
         void *ctx;
