@@ -65,7 +65,7 @@ struct store_sandbox {
         uint64_t remaining_ms;                 /* as of the last change */
         uint64_t started_ms;                   /* start of its box, boot clock; 0: it had no box */
         const char *boot_id;
-        const char *cwd; /* directory inside, as planned; NULL: not planned yet */
+        const char *cwd;                       /* as planned, inside; NULL: not planned yet */
         uint32_t cpu;                          /* enum plan_cpu, as planned */
         bool is_writable;                      /* has a writable mount */
         struct store_bytes manifest;           /* a packed tree, or empty */
