@@ -32,7 +32,7 @@ enum { KEEPER_OWNER_LEN = 72, KEEPER_CALLS_MAX = 256, KEEPER_DOOR_CALLS_MAX = 81
 /* The user that a call is made for. */
 struct caller {
         char owner[KEEPER_OWNER_LEN];
-        /* may name the workspaces of this user; PREPARE_UID_ANY: the daemon's own user */
+        /* may name this user's workspaces; PREPARE_UID_ANY for the daemon's own user */
         uint32_t uid;
         bool is_admin, is_read_only;
 };
@@ -80,7 +80,7 @@ struct keeper {
         struct watcher *watchers;
         struct audience *audiences;    /* owners with at least one watcher */
         struct pool *pool;             /* NULL: none */
-        struct turn *turns; /* owner whose call is next (turns.c); NULL: no call is queued */
+        struct turn *turns;            /* owner whose call is next (turns.c); NULL: no call */
         struct loop_timer turns_again;
         /* spare memory for narrowing an allow list when memory is out; NULL: in use */
         void *reserve;
@@ -115,7 +115,7 @@ struct call {
         bool is_cancelled;
         /* A box listed its execs for this call. When it begins again it does not ask again. */
         bool has_listing;
-        char made[17]; /* id of the sandbox that an earlier attempt of this call created */
+        char made[17];                 /* sandbox created by an earlier attempt of this call */
         bool has_turn;                 /* it may answer a part of a list now (parts.c) */
         uint64_t cursor;               /* number of the last item answered */
         struct page page;              /* for lists that are requested in pages */

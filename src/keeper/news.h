@@ -13,7 +13,7 @@ enum { NEWS_COUNT_MAX = 1024, NEWS_BYTES_MAX = 256 * 1024, NEWS_ID_LEN = 17 };
 struct news_item { size_t len; char id[NEWS_ID_LEN]; _Alignas(8) unsigned char body[]; };
 
 struct news {
-        uint64_t first, next; /* numbers of the oldest event stored, and of the next event */
+        uint64_t first, next;          /* numbers: oldest event stored, next event */
         size_t bytes;
         struct news_item *items[NEWS_COUNT_MAX];       /* index: number modulo NEWS_COUNT_MAX */
 };

@@ -38,11 +38,11 @@ struct peer {
         int fd;                        /* owned; -1: none */
         struct peer_message *first, **last;
         size_t bytes, count;           /* queued */
-        bool is_broken; /* the other end is gone, or does not read: its owner must close it */
+        bool is_broken;                /* other end gone, or it does not read: close it */
         bool is_private;               /* link of a single caller: broken when its queue is full */
         bool is_deaf, wants_turn;      /* peer_hear(), peer_want() */
         void (*drained)(struct peer *p);       /* queue is empty and the socket has room; or NULL */
-        void (*ready)(struct peer *p, uint32_t events); /* readable, or closed by the other end */
+        void (*ready)(struct peer *p, uint32_t events);        /* readable, or other end closed */
 };
 
 /* Takes `take_fd` and makes it non-blocking. 0 or -errno; takes the descriptor in both cases. */

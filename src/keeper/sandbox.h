@@ -39,7 +39,7 @@ struct sandbox {
         struct arena tree_memory;      /* the manifest that `prepared` borrows */
         struct box *box;               /* NULL: not running */
         bool is_attached;              /* this keeper found the box; an earlier one created it */
-        bool was_freezing; /* a freeze or thaw is in progress; `freeze_wanted` is its target */
+        bool was_freezing;             /* freezing or thawing; target: `freeze_wanted` */
         bool freeze_wanted;
         bool is_failing_store;         /* the store could not remove its row */
         /* keep the box's directory: its end is unknown, or it is not this keeper's */
@@ -150,7 +150,7 @@ void calls_init(struct calls *l);
 void calls_add(struct calls *l, struct call *c);
 struct call *calls_take(struct calls *l);
 void calls_fail(struct calls *l, const struct error *e);
-void calls_begin(struct calls *l); /* begins again each call whose caller is still connected */
+void calls_begin(struct calls *l);             /* begins again those with a connected caller */
 
 /* -- time (deadline.c) ------------------------------------------------------------------------- */
 
@@ -210,15 +210,16 @@ struct box {
         /* asked, and the answer is incomplete; calls that arrive now wait for the next answer */
         bool is_listing;
         bool begins_listings;          /* the calls that waited for that answer are being begun */
-        uint32_t wall; /* number of its wall at the gate; 0: it has no wall, or there is no gate */
+        uint32_t wall;                 /* its number at the gate; 0: no wall, or no gate */
         /* newest version of its allow list, and the version that the gate acknowledged */
         uint32_t generation, taken;
         bool has_wall;                 /* as reported by its box */
         bool is_routed;                /* its wall accepts further ports, also below 1024 */
-        uint16_t ports[BOX_PORTS_MAX]; /* routed: the ports it listens to, or was ordered to */
+        /* routed: the ports it listens to, or was ordered to */
+        uint16_t ports[BOX_PORTS_MAX];
         size_t port_count, stock;      /* stock: how many more ports it can listen to */
         struct loop_timer again;       /* retries giving the wall to the gate */
-        unsigned lost; /* how many times in short succession the gate dropped the wall */
+        unsigned lost;                 /* times in short succession that the gate dropped it */
         uint64_t lost_ms;              /* when it last did */
         /* waiting for room in the gate's queue: for a newer list, or for the wall itself */
         bool list_waits, wall_waits;
@@ -288,7 +289,6 @@ void box_sweep(struct keeper *k);
  */
 void box_collect_groups(struct keeper *k);
 
-/* Removes the directory of the box. */
 void box_remove_directory(struct keeper *k, const char *id);
 
 /* At the start: connects to each box in STATE/boxes, or collects what is left of it. */

@@ -21,7 +21,7 @@
 
 #include "keeper/keeper.h"
 
-/* OWNER_CALLS_MAX: queued calls of one owner other than the daemon's own. */
+/* OWNER_CALLS_MAX: calls of one owner other than the daemon's own, queued or waiting. */
 enum { OWNER_CALLS_MAX = 1024, MOMENT_MS = 2 };
 
 struct turn {
