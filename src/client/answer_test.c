@@ -1,5 +1,6 @@
 /*
- * client/answer_test.c - records become structs, whatever is in them; what must be there and is not is a protocol error.
+ * client/answer_test.c - any record can be converted to a struct; a missing required field is a
+ * protocol error.
  */
 #include "client/answer.h"
 
@@ -30,7 +31,7 @@ sandbox(void)
         record_uint(&w, FIELD_PORTS, 80);
         record_text(&w, FIELD_PORTS, "not a port");
         record_uint(&w, FIELD_PORTS, 3000);
-        record_uint(&w, FIELD_NAME, 7);                /* of another type: counts as none */
+        record_uint(&w, FIELD_NAME, 7);                /* wrong type: ignored */
         mark = record_open(&w, FIELD_WARNINGS);
         record_text(&w, FIELD_CODE, "limit_unenforceable");
         record_uint(&w, FIELD_LINE, 3);

@@ -404,7 +404,7 @@ connection_call(struct carrel *c, enum operation_code op, struct record *ret, in
         return check_descriptor(o, &fd, ret_fd, e);
 }
 
-/* -- a call whose answer takes long ---------------------------------------------------------------------------- */
+/* -- a call with a long wait ------------------------------------------------------------------ */
 
 static int
 send_call(struct carrel *c, struct error *e)

@@ -209,7 +209,7 @@ carrel_attach(struct carrel *c, const char *id, uint32_t exec, uint64_t stdout_o
         return 0;
 }
 
-/* -- what goes out --------------------------------------------------------------------------------------------- */
+/* -- sending ------------------------------------------------------------------------------- */
 
 static void
 other_side_is_gone(struct carrel_exec *x)
@@ -218,7 +218,7 @@ other_side_is_gone(struct carrel_exec *x)
         x->out_start = x->out_end = 0;
 }
 
-/* Sends what the socket takes now. */
+/* Sends as much as the socket takes now. */
 static void
 flush(struct carrel_exec *x)
 {
@@ -367,7 +367,7 @@ carrel_exec_detach(struct carrel_exec *take_x, struct carrel_error *e)
         return result < 0 ? answer_fail(e, &inner) : 0;
 }
 
-/* -- what comes in --------------------------------------------------------------------------------------------- */
+/* -- receiving ----------------------------------------------------------------------------- */
 
 static int
 did_not_start(const struct carrel_exec *x, const struct wire_exec_failed *failed, struct error *e)

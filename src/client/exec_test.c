@@ -1,5 +1,5 @@
 /*
- * client/exec_test.c - an exec over a channel that this test holds the other end of.
+ * client/exec_test.c - an exec over a channel whose other end this test holds.
  */
 #include "client/exec.h"
 
@@ -133,7 +133,7 @@ an_ending_that_there_is_not_is_refused(void **state)
         }
 }
 
-/* Reads frames of input until the end of it; gives the bytes that came. */
+/* Reads frames of input until its end; gives the bytes that arrived. */
 static size_t
 read_input(struct pair *p, unsigned char *bytes, size_t room, int is_to_end)
 {
@@ -169,7 +169,7 @@ input_never_waits_and_arrives_whole(void **state)
 
                 assert_true(taken >= 0);
                 at += (size_t)taken;
-                if (taken == 0) {              /* nobody reads: now somebody does */
+                if (taken == 0) {              /* nothing has read so far: read now */
                         struct pollfd fd = { carrel_exec_fd(p.x), carrel_exec_events(p.x), 0 };
                         struct channel_frame f;
                         static unsigned char body[CHANNEL_FRAME_MAX];

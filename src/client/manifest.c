@@ -78,7 +78,10 @@ take_text(const char *text, struct ref_manifest_file *ret)
                 ret->kind = MANIFEST_STANDALONE;
 }
 
-/* Returns 1 if there is a manifest; 0 if there is none and none was named; -1 on an error. */
+/*
+ * Returns 1 if there is a manifest; 0 if no manifest exists and the caller named none; -1 on an
+ * error.
+ */
 static int
 find_file(struct arena *arena, const struct carrel_config *config, const char *workspace, struct ref_reads *reads, struct ref_manifest_file *ret, struct error *e)
 {

@@ -1,5 +1,6 @@
 /*
- * client/manifest_test.c - whatever form a manifest has, what is sent is a tree that the daemon can read, places and all.
+ * client/manifest_test.c - for every form of a manifest, the client sends a tree with places that
+ * the daemon can read.
  */
 #include "client/manifest.h"
 
@@ -53,7 +54,7 @@ finish(struct room *r)
         arena_fini(&r->arena);
 }
 
-/* The tree after its journey. */
+/* The tree as the daemon reads it. */
 static const struct node *
 sent(struct room *r)
 {
@@ -100,7 +101,7 @@ a_workspace_names_its_own(void **state)
         const struct node *provider;
 
         assert_int_equal(client_manifest_read(&r.arena, &config, &r.m, &r.e), 0);
-        assert_null(r.m.tree);                 /* none is there: the standard one */
+        assert_null(r.m.tree);                 /* no manifest: the standard one */
         assert_string_equal(r.m.workspace, r.top);
         put(&r, "SANDBOX.md", "---\nschema: sandbox/v1\nconfig: {}\nprovider: local\n---\n");
         assert_int_equal(client_manifest_read(&r.arena, &config, &r.m, &r.e), 0);
