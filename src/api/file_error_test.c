@@ -1,5 +1,5 @@
 /*
- * api/file_error_test.c - each ending of a file operation has its typed error.
+ * api/file_error_test.c - each way in which a file operation can end has its typed error.
  */
 #include "api/file_error.h"
 

@@ -26,7 +26,7 @@ int openapi_is_in_body(const struct api_param *p);
 
 /*
  * Whole schemas: the result of an operation; its body; a body with these members; the body of
- * file.write, which the door handles without the keeper.
+ * file.write, whose bytes do not pass through the keeper.
  */
 void openapi_result(struct json_writer *w, const struct operation *o);
 void openapi_arguments(struct json_writer *w, const struct operation *o);

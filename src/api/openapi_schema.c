@@ -239,10 +239,7 @@ write_object(struct json_writer *w, const struct operation *of, const struct api
         json_close_map(w);
 }
 
-/*
- * The files of a batch are not a field of a record, because the door handles them without the
- * keeper.
- */
+/* The files of a batch are not a field of a record: their bytes do not pass through the keeper. */
 void
 openapi_batch(struct json_writer *w)
 {

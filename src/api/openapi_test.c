@@ -1,5 +1,5 @@
 /*
- * api/openapi_test.c - the document is JSON, and has every operation.
+ * api/openapi_test.c - the document is valid JSON and has every operation.
  */
 #include "api/openapi.h"
 
@@ -41,7 +41,7 @@ every_operation_stands_in_it(void **state)
         json_fini(&w);
 }
 
-/* What a typed client is made from: a word that was wrong before each. */
+/* Facts that typed clients are generated from. Each of these was wrong once. */
 static void
 what_it_says_is_so(void **state)
 {

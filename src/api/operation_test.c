@@ -1,5 +1,5 @@
 /*
- * api/operation_test.c - the table is whole, and calls are held to it.
+ * api/operation_test.c - the table is complete, and calls are checked against it.
  */
 #include "api/operation.h"
 
@@ -39,7 +39,7 @@ every_row_names_known_fields_once(void **state)
         assert_int_equal(count, OP_MAX - 1);
 }
 
-/* A number without a greatest one would be added to another, or multiplied, until it wraps. */
+/* A number without an upper bound could overflow when it is added or multiplied. */
 static void
 every_number_of_a_call_has_both_ends(void **state)
 {
