@@ -1,5 +1,5 @@
 /*
- * codec/encode_test.c - bytes as words, and back.
+ * codec/encode_test.c - encodes and decodes bytes.
  */
 #include "codec/encode.h"
 
@@ -49,7 +49,8 @@ percent_encoding_is_undone(void **state)
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-                char *exact = malloc(strlen(cases[i].text) + 1), out[32] = "";      /* exact: a sanitizer sees a byte too many */
+                /* exact size: a sanitizer reports an extra byte */
+                char *exact = malloc(strlen(cases[i].text) + 1), out[32] = "";
                 size_t len, text_len = strlen(cases[i].text);
                 int result;
 
