@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* zeroed: empty. The queued bytes are at + first, len */
+/* Zeroed: empty. The queued bytes are at + first, len. */
 struct bytes { char *at; size_t first, len, room; };
 
 /*

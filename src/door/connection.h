@@ -74,12 +74,12 @@ void connection_open(struct listener *l, int take_fd, int is_tcp);
 void connection_send(struct connection *c, const void *const *parts, const size_t *lens, size_t count);
 void connection_finished(struct connection *c);
 void connection_cut(struct connection *c);
-/* out of memory: in the next turn the connection is cut, and its handler gets `gone` */
+/* Out of memory: in the next turn the connection is cut, and its handler gets `gone`. */
 void connection_fall(struct connection *c);
 void connection_watch(struct connection *c);
 void connection_kick(struct connection *c);
 void connection_die(struct connection *c);
-/* while there is no handler: sends the error, then closes */
+/* While there is no handler: sends the error, then closes. */
 void connection_refuse(struct connection *c, const struct error *e);
 void connection_deadline(struct connection *c, uint64_t ms);             /* 0: none */
 

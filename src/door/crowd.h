@@ -17,8 +17,8 @@ enum {
         CROWD_MAX = 1024,                      /* members */
         CROWD_OWNER_MAX = CROWD_MAX / 4,       /* of one owner */
         CROWD_NOBODY_MAX = 128,                /* whose owner is still unknown */
-        CROWD_BYTES_MAX = 16 << 20,            /* request bodies of one owner */
-        /* answers of one owner: bytes collected for them, and bytes that wait to be read */
+        CROWD_BYTES_MAX = 16 << 20,            /* bytes of one owner's request bodies */
+        /* bytes of one owner's answers: those collected for them, and those that wait to be read */
         CROWD_ANSWERS_MAX = 32 << 20,
         CROWD_ANSWERS_ALL_MAX = 8 * CROWD_ANSWERS_MAX,
         CROWD_RETRY_S = 1,                     /* seconds in Retry-After */

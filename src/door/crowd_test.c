@@ -1,5 +1,5 @@
 /*
- * door/crowd_test.c - who gives way to whom.
+ * door/crowd_test.c - which member is closed for another one.
  */
 #include "door/crowd.h"
 
@@ -50,7 +50,8 @@ an_owner_has_his_share(void **state)
         crowd_wait(&guests[7].member);
         crowd_wait(&guests[5].member);
         assert_int_equal(come(&c, CROWD_OWNER_MAX + 1, "a", 1), 0);
-        assert_true(guests[7].is_gone && !guests[5].is_gone);          /* his own, the one that waits longest */
+        /* the owner's own member that waits longest */
+        assert_true(guests[7].is_gone && !guests[5].is_gone);
         leave_all(&c);
 }
 
@@ -83,7 +84,8 @@ the_greediest_gives_way(void **state)
         for (; at < CROWD_MAX; at++)
                 assert_int_equal(come(&c, at, "e", 0), 0);
         assert_int_equal(come(&c, CROWD_MAX, "f", 1), 0);
-        assert_true(guests[2 * CROWD_OWNER_MAX - 2].is_gone);          /* the first of c, who has one more than b */
+        /* the first of c, which has one more than b */
+        assert_true(guests[2 * CROWD_OWNER_MAX - 2].is_gone);
         leave_all(&c);
         for (at = 0; at < CROWD_MAX; at++)
                 assert_int_equal(come(&c, at, names[at % 4], 1), 0);
@@ -132,7 +134,10 @@ an_owner_holds_so_much(void **state)
         }
 }
 
-/* Nobody's answers are lost for what others hold, and all of them together have a bound. */
+/*
+ * An owner's answers are not refused because of other owners' bytes, until the limit for all owners
+ * is reached.
+ */
 static void
 all_hold_so_much(void **state)
 {
@@ -147,7 +152,7 @@ all_hold_so_much(void **state)
         }
         assert_int_equal(crowd_hold(&guests[8].member, CROWD_ANSWERS, 1), -1);
         assert_int_equal(crowd_hold(&guests[8].member, CROWD_BODIES, CROWD_BYTES_MAX), 0);
-        crowd_owe(&guests[8].member, 7);       /* it is there already */
+        crowd_owe(&guests[8].member, 7);       /* these bytes already exist */
         assert_int_equal(c.answers, (size_t)CROWD_ANSWERS_ALL_MAX + 7);
         crowd_leave(&guests[0].member);
         assert_false(crowd_is_over(&guests[8].member));

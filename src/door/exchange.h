@@ -83,9 +83,9 @@ size_t exchange_burst(const struct exchange *x);
 
 /* Complete answers. `type` NULL with len 0: no content type. */
 void exchange_answer(struct exchange *x, int status, const char *type, const void *bytes, size_t len);
-/* ends the writer too; a broken one becomes an error; a long one is sent by door/pour.h */
+/* Ends the writer too; a broken one becomes an error; a long one is sent by door/pour.h. */
 void exchange_json(struct exchange *x, int status, struct json_writer *take_w);
-/* sends {"error":{...}} with the HTTP status of the code */
+/* Sends {"error":{...}} with the HTTP status of the code. */
 void exchange_fail(struct exchange *x, const struct error *e);
 
 /*
@@ -95,11 +95,11 @@ void exchange_fail(struct exchange *x, const struct error *e);
  */
 void exchange_begin(struct exchange *x, int status, const char *type, int64_t length);
 size_t exchange_write(struct exchange *x, const void *bytes, size_t len);
-/* event and id may be NULL; data has one or more lines */
+/* Event and id may be NULL; data has one or more lines. */
 size_t exchange_event(struct exchange *x, const char *event, const char *id, const char *data, size_t len);
-/* the id from which a client that had no event yet reconnects; NULL: a comment */
+/* The id from which a client that had no event yet reconnects; NULL: a comment. */
 size_t exchange_event_id(struct exchange *x, const char *id);
-/* keeps an idle stream open */
+/* Keeps an idle stream open. */
 size_t exchange_comment(struct exchange *x);
 void exchange_end(struct exchange *x);
 

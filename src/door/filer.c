@@ -1,5 +1,5 @@
 /*
- * door/filer.c - one file operation.
+ * door/filer.c - one file operation: its call to the keeper, and its channel.
  *
  * Room: door (joining). Touches: mem, fd (through its follower).
  */

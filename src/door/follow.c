@@ -225,7 +225,7 @@ ready(struct loop_watch *w, uint32_t events)
                 }
         }
         /*
-         * Further bytes are read in the next turn. If there are none, no event would come, so
+         * Further bytes are read in the next turn. If nothing is left, no event would come, so
          * `quiet` is called now.
          */
         if (f->is_open && !f->is_paused && f->ops->quiet && recv(f->fd, buffer, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN)

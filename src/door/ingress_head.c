@@ -237,7 +237,7 @@ cookie_tag(const struct ingress_target *t, char ret[COOKIE_TAG + 1])
         (void)snprintf(ret, COOKIE_TAG + 1, "c%016llx.", (unsigned long long)mark);
 }
 
-/* The next part up to a semicolon, without surrounding white space. Returns 0 if there is none. */
+/* Takes the next part up to a semicolon, without surrounding white space. Returns 0 at the end. */
 static int
 next_part(struct http_text *rest, struct http_text *ret)
 {
@@ -345,9 +345,9 @@ put_attribute(struct bytes *out, const struct ingress_target *t, struct http_tex
 }
 
 /*
- * Writes a cookie without its Domain, and with its Path below the prefix of its server. It is then
- * valid only for the host and port that set it, although all ports that are reached by a prefix
- * share one host name. With a prefix it is also renamed.
+ * Writes a cookie without its Domain, and with its Path below the prefix of its server. So it is
+ * valid only for the host and port that set it; all ports with a prefix share one host name. With a
+ * prefix it is also renamed.
  */
 static int
 put_cookie(struct bytes *out, const struct ingress_target *t, struct http_text value)

@@ -1,5 +1,5 @@
 /*
- * door/ingress_head_test.c - heads through the port proxy.
+ * door/ingress_head_test.c - how the port proxy checks and rewrites HTTP heads.
  */
 #include "door/ingress_head.h"
 
@@ -69,7 +69,7 @@ heads_are_written_anew(void **state)
         bytes_fini(&out);
 }
 
-/* Ports that are reached by a way share one host name: none takes from another what is its own. */
+/* Ports that are reached by a path prefix share one host name; their cookies stay separate. */
 static void
 ports_are_kept_apart(void **state)
 {
@@ -97,7 +97,10 @@ ports_are_kept_apart(void **state)
         bytes_fini(&out);
 }
 
-/* A page's address is its token: it goes to nobody else, whatever its server says. */
+/*
+ * The URL of a page contains its token: it is sent to no other site, whatever the server's policy
+ * is.
+ */
 static void
 addresses_are_kept(void **state)
 {

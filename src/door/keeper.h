@@ -18,7 +18,7 @@
 #include "loop/loop.h"
 #include "wire/call.h"
 
-/* the reason for a call that was sent and will get no answer */
+/* The reason for a call that was sent and will get no answer. */
 #define KEEPER_GONE "gone"
 
 struct keeper;
@@ -53,7 +53,7 @@ void keeper_identify(struct record_writer *w, const struct api_peer *peer);
 
 /*
  * Sends a call with the record written so far. `c` is zeroed except for its callbacks. If the call
- * has to be queued, the record is copied. Errors: ERROR_REQUEST_TOO_LARGE (the record did not fit),
+ * is queued, the record is copied. Errors: ERROR_REQUEST_TOO_LARGE (the record did not fit),
  * ERROR_UNAVAILABLE, ERROR_NO_MEMORY; after an error no callback is called.
  */
 int keeper_call(struct keeper *k, struct keeper_call *c, enum operation_code op, const struct record_writer *w, struct error *e);

@@ -1,5 +1,6 @@
 /*
- * door/mcp_stdio.h - `carrel-door mcp`: the Model Context Protocol over standard input and output, one message a line.
+ * door/mcp_stdio.h - `carrel-door mcp`: the Model Context Protocol over standard input and output.
+ * Each line is one message.
  */
 #ifndef CARREL_DOOR_MCP_STDIO_H
 #define CARREL_DOOR_MCP_STDIO_H

@@ -2,7 +2,7 @@
  * door/pour.h - sends a long JSON answer in pieces, as the client reads it.
  *
  * The contents of a string wait unescaped and are escaped piece by piece. So an answer needs memory
- * for its bytes and a queue, not six times its bytes, and no turn of the loop takes longer than one
+ * for its bytes and a queue, not six times its bytes. No turn of the loop takes longer than one
  * piece.
  */
 #ifndef CARREL_DOOR_POUR_H

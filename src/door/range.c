@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Reads digits as a number and advances *at. Returns -1 if there are none, or too many. */
+/* Reads digits as a number and advances *at. Returns -1 for no digits or too many. */
 static int
 read_number(const char **at, uint64_t *ret)
 {

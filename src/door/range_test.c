@@ -1,5 +1,5 @@
 /*
- * door/range_test.c - which part of a file a request wants.
+ * door/range_test.c - which part of a file a request asks for.
  */
 #include "door/range.h"
 

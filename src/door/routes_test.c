@@ -1,5 +1,6 @@
 /*
- * door/routes_test.c - each route of the table leads to its operation, and nothing else leads anywhere.
+ * door/routes_test.c - each route of the table leads to its operation, and no other path leads to a
+ * handler.
  */
 #include "door/routes.h"
 
@@ -21,7 +22,8 @@ each_row_is_found(void **state)
 
                 if (!o->route)
                         continue;
-                assert_int_equal(route_find(o->method, o->route, "", &r, allow, sizeof allow, &e), 0);     /* its braces are words as good as any */
+                /* the text in braces is a valid word too */
+                assert_int_equal(route_find(o->method, o->route, "", &r, allow, sizeof allow, &e), 0);
                 assert_ptr_equal(r.operation, o);
                 count++;
         }
