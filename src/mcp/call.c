@@ -1,9 +1,10 @@
 /*
- * mcp/call.c - what every tool does with its request: calls the backend, tells of progress, answers.
+ * mcp/call.c - the steps that all tools share: call the backend, report progress, answer.
  *
  * Room: mcp (acting). Touches: mem clock.
- * Theory: a failure of a command or a tool is a result with isError, which the model sees and can act on; only a message that could
- * not be served is a JSON-RPC error. Progress may be lost, results may not: who reads slowly gets less of the former.
+ * Theory: a failure of a command or a tool is a result with isError, which the model sees and can
+ * react to. Only a message that could not be served is a JSON-RPC error. Progress may be dropped,
+ * results may not: a client that reads slowly gets less progress.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,10 @@ request_text(struct mcp_request *r, const char *text, size_t len, bool is_error)
         request_answer(r, &w);
 }
 
-/* The same text twice, once as a string: it is not read again, for a reader may refuse what a command may print (U+0000). */
+/*
+ * Writes the same text twice, once as a string. It is not parsed again, because a parser may refuse
+ * bytes that a command may print (U+0000).
+ */
 void
 request_structured(struct mcp_request *r, struct json_writer *take_w, bool is_error)
 {
@@ -92,7 +96,10 @@ fail_message(struct mcp_request *r, const struct error *e)
         request_refuse(r, &why);
 }
 
-/* The modern era put its own _meta down already: the error goes beside it, in content, for either. */
+/*
+ * In the modern era the result already has its _meta, so in both eras the error's members are in
+ * the _meta of the content.
+ */
 void
 request_fail(struct mcp_request *r, const struct error *e)
 {
@@ -314,7 +321,7 @@ notify(struct mcp_request *r, const char *text, size_t len)
         json_fini(&w);
 }
 
-/* How many bytes at the end of a text begin a character whose other bytes have not come yet: 0 to 3. */
+/* How many bytes at the end of a text are the start of an incomplete character: 0 to 3. */
 static size_t
 open_tail(const char *text, size_t len)
 {
@@ -339,7 +346,7 @@ request_progress(struct mcp_request *r, int stream, const char *bytes, size_t le
                 return;
         p->bytes += len;
         if (r->sink->is_full(r->sink)) {
-                *held = 0;             /* what was held back is lost with what follows it */
+                *held = 0;             /* the held bytes are dropped with the output after them */
                 return;
         }
         mcp_bytes_put(&text, p->tail[stream - 1], *held);

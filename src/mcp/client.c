@@ -1,9 +1,11 @@
 /*
- * mcp/client.c - agents, as far as they can be known, and what of theirs dies with them.
+ * mcp/client.c - agents, as far as they can be identified, and the processes that end with them.
  *
  * Room: mcp (acting). Touches: mem clock.
- * Theory: over stdio there is one, and the program is its own. Over HTTP one is known by user, token and name as long as something of it is in flight,
- * and for MCP_HEARD_MS after the daemon was told that it is there. The daemon ends what a silent one left (keeper/client.c), also when we were started again meanwhile.
+ * Theory: over stdio there is one agent, which has the whole program. Over HTTP an agent is
+ * identified by user, token and name. It is remembered while it has a request in flight, and for
+ * MCP_HEARD_MS after the last report to the daemon. The daemon ends the processes of a silent agent
+ * (keeper/client.c), also if this program was restarted meanwhile.
  */
 #include <sodium.h>
 #include <stdlib.h>
@@ -45,7 +47,9 @@ mcp_client_free(struct mcp_client *c)
         later_free(c);
 }
 
-/* -- the daemon is told that it is there ---------------------------------------------------------------------------------------- */
+/*
+ * -- reports to the daemon that a client is connected ---------------------------------------------
+ */
 
 struct telling { struct mcp_call call; };
 
@@ -60,7 +64,8 @@ told(struct mcp_call *c, const struct record *fields, bool is_last)
 static void
 not_told(struct mcp_call *c, const struct error *e)
 {
-        (void)e;                       /* whoever may not ask has nothing there */
+        /* a caller that may not make this call has no processes there */
+        (void)e;
         later_free((struct telling *)(void *)c);
 }
 

@@ -2,8 +2,9 @@
  * mcp/fixture.c - fixed answers for the MCP conformance suite; empty in the shipped program.
  *
  * Room: mcp (acting). Touches: mem.
- * Theory: names and texts are the suite's (0.1.16 and 0.2.0-alpha.12). What would need a feature that Carrel does not have is left out, so that no row of
- * test/npm/mcp_conformance_table.mjs passes by a feature that ships nowhere: completion, logging, subscriptions, elicitation, sampling, tasks.
+ * Theory: names and texts come from the suite (0.1.16 and 0.2.0-alpha.12). Features that Carrel
+ * does not have are left out, so that no row of test/npm/mcp_conformance_table.mjs passes by a
+ * feature that is not shipped: completion, logging, subscriptions, elicitation, sampling, tasks.
  */
 #include "mcp/fixture.h"
 
@@ -25,12 +26,13 @@
 #define REQUIRED(name) "{\"name\":\"" name "\",\"required\":true}"
 
 /*
- * The result has one member, `key`. `name` is what params name, NULL: nothing. In `value` <word> is replaced by the argument of that name, and <id> by what
- * a template's URI has where `name` has <id>.
+ * The result has one member, `key`. `name` is the name in params; NULL: none. In `value`, <word> is
+ * replaced by the argument with that name. <id> is replaced by the part of the template's URI at
+ * <id> in `name`.
  */
 static const struct answer {
         const char *method, *name, *key, *value;
-        bool is_cached;                /* in the modern era, with a caching hint */
+        bool is_cached;                /* in the modern era it has a caching hint */
 } answers[] = {
         { "tools/call", "test_image_content", "content", "[" IMAGE "]", false },
         { "tools/call", "test_audio_content", "content", "[" AUDIO "]", false },
@@ -58,7 +60,7 @@ static const struct answer {
 
 /* -- answers ----------------------------------------------------------------------------------------------------------------- */
 
-/* Does params' `given` fit the row's `name`? Then *ret_id, *ret_len are what it has for <id>. */
+/* Does `given` in params match the row's `name`? Then *ret_id, *ret_len are the part at <id>. */
 static bool
 is_named(const char *name, const char *given, const char **ret_id, size_t *ret_len)
 {
@@ -75,7 +77,7 @@ is_named(const char *name, const char *given, const char **ret_id, size_t *ret_l
         return true;
 }
 
-/* A word of the answer, as the inside of a JSON string. */
+/* Appends one word of the answer, escaped for a JSON string. */
 static void
 put_word(struct mcp_bytes *to, const struct mcp_request *r, const char *word, size_t len, const char *id, size_t id_len)
 {
@@ -117,7 +119,10 @@ answer(struct mcp_request *r, const struct answer *a, const char *id, size_t id_
         request_answer(r, &w);
 }
 
-/* Answers with the row that this request names, if there is one; *ret_is_known: its method is the fixture's. */
+/*
+ * Answers with the row that this request names, if there is one. *ret_is_known: the method belongs
+ * to the fixture.
+ */
 static bool
 answer_by_name(struct mcp_request *r, const struct node *name, bool *ret_is_known)
 {
@@ -240,5 +245,5 @@ fixture_serve(struct mcp_request *r)
         return true;
 }
 #else
-typedef int fixture_is_none;           /* a file must declare something */
+typedef int fixture_is_none;           /* a C file must contain a declaration */
 #endif

@@ -1,9 +1,10 @@
 /*
- * mcp/mcp.c - messages in, answers out: whose request it is, and how it ends.
+ * mcp/mcp.c - takes messages and sends answers: assigns each request to its client, and ends it.
  *
  * Room: mcp (acting). Touches: mem clock.
- * Theory: a request ends in one place (finish), whichever way it ends, and takes its call with it: a command in the foreground
- * dies with its channel. What it used is freed in the next turn, because it may be its own callback that ends it.
+ * Theory: every request ends in finish(), which also ends its call: a foreground command is killed
+ * when its channel closes. The request is freed in the next turn, because its own callback may end
+ * it.
  */
 #include "mcp/mcp.h"
 
@@ -61,7 +62,7 @@ request_answer(struct mcp_request *r, struct json_writer *take_w)
         int status = 200;
 
         *take_w = (struct json_writer){ .is_broken = true };
-        if (w.is_broken) {             /* the short one, under its id, still fits */
+        if (w.is_broken) {             /* the short error message with its id still fits */
                 status = 500;
                 json_fini(&w);
                 json_init(&w, false);
@@ -121,8 +122,9 @@ is_same_id(const struct node *a, const struct node *b)
 }
 
 /*
- * Over HTTP without a session two agents of one user may count their requests alike: where more than one is meant, none is. Over HTTP the
- * cancelled request's own exchange still waits for something; over stdio nobody does.
+ * Over HTTP without a session, two agents of one user may use the same request ids. If more than
+ * one request matches, none is cancelled. Over HTTP the cancelled request's exchange still needs an
+ * answer; over stdio it does not.
  */
 static void
 cancel_by_id(struct mcp_client *c, const struct node *id)
@@ -228,7 +230,10 @@ is_in_flight(const struct mcp_server *s, const struct mcp_request *r)
         return false;
 }
 
-/* A message that was not read, or is not served: its error goes to where its client looks for it. */
+/*
+ * Refuses a message that could not be read or is not served. The error has the message's id, so the
+ * client can match it.
+ */
 static void
 refuse_scanned(struct mcp_sink *sink, const struct mcp_id_scan *scan, const struct mcp_refusal *why)
 {
@@ -317,7 +322,7 @@ mcp_client_end(struct mcp_server *s, const struct api_peer *peer, const char *na
 
         if (!c)
                 return;
-        c->is_http = false;            /* it stays with its last request, for us to end */
+        c->is_http = false;            /* the client then ends with its last request, below */
         for (struct mcp_request *r = s->requests, *next; r; r = next) {
                 next = r->next;
                 if (r->client == c)

@@ -1,4 +1,7 @@
-/* mcp/mcp_test.c - the server against a scripted backend: what it answers, whom it cancels, which sandbox a context gets. */
+/*
+ * mcp/mcp_test.c - the server with a scripted backend: its answers, what is cancelled, which
+ * sandbox a context gets.
+ */
 #include "mcp/script.h"
 
 /* -- the protocol ------------------------------------------------------------------------------------------------------------------------ */
@@ -33,7 +36,7 @@ test_initialize(void **state)
         raze(&w);
 }
 
-/* A client waits for its answer under the id that it gave. */
+/* A client matches answers by the id that it sent. */
 static void
 test_refused_under_its_id(void **state)
 {
@@ -58,7 +61,7 @@ test_refused_under_its_id(void **state)
         raze(&w);
 }
 
-/* What a command prints may hold what Carrel's reader of JSON refuses. */
+/* The output of a command may contain bytes that Carrel's JSON reader refuses. */
 static void
 test_output_of_any_byte(void **state)
 {
@@ -78,7 +81,10 @@ test_output_of_any_byte(void **state)
         raze(&w);
 }
 
-/* One word, one meaning: what is missing from the offset asked for on, so that offset, text and what is missing add up. */
+/*
+ * dropped_bytes always counts the bytes missing since the requested offset, so that offset, text
+ * and missing bytes add up.
+ */
 static void
 test_dropped_bytes(void **state)
 {
@@ -101,7 +107,7 @@ test_dropped_bytes(void **state)
         free(text);
 }
 
-/* The same call with the key of a command that has ended: its state is the one that it has. */
+/* A repeated call with the key of an ended command reports that command's actual state. */
 static void
 test_key_of_an_ended(void **state)
 {
@@ -159,7 +165,7 @@ test_list(void **state)
         expect_part(&w, "\"name\":\"write_files\"");
         first = strdup(w.client.answer);
         say(&w, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
-        assert_string_equal(w.client.answer, first);       /* the same order, always */
+        assert_string_equal(w.client.answer, first);       /* always in the same order */
         free(first);
         w.ask.flags = MCP_PLAIN_NAMES;
         say(&w, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
@@ -209,7 +215,7 @@ test_cancel(void **state)
         assert_false(n->is_ended);     /* "5" is not 5 */
         w.ask.peer.uid = 8;
         say(&w, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":5}}");
-        assert_false(n->is_ended);     /* nor is another's */
+        assert_false(n->is_ended);     /* nor is another client's */
         w.ask.peer.uid = 7;
         say(&w, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":5}}");
         assert_true(n->is_ended);
@@ -222,7 +228,10 @@ test_cancel(void **state)
         raze(&w);
 }
 
-/* Two agents of one user, over HTTP without a session, count alike: neither cancels the other's. */
+/*
+ * Two agents of one user, over HTTP without a session, may use the same ids: neither cancels the
+ * other's request.
+ */
 static void
 test_cancel_is_never_guessed(void **state)
 {
@@ -307,7 +316,7 @@ test_context_makes_a_sandbox(void **state)
         reply_id(last(&w, OP_CREATE), "abc1");
         assert_string_equal(record_get_text(&last(&w, OP_EXEC)->fields, FIELD_ID, ""), "abc1");
         mcp_cancel(w.request);
-        say(&w, CONTEXT("bob", "t1"));         /* the thread alone is the key */
+        say(&w, CONTEXT("bob", "t1"));         /* only the thread is the key */
         assert_string_equal(record_get_text(&last(&w, OP_EXEC)->fields, FIELD_ID, ""), "abc1");
         mcp_cancel(w.request);
         say(&w, CONTEXT("alice", "t2"));
@@ -325,7 +334,10 @@ test_context_makes_a_sandbox(void **state)
         raze(&w);
 }
 
-/* A sandbox that a context was given may be stopped, or lost: then the context is given another, and the request that found out is served by it. */
+/*
+ * The sandbox of a context may be stopped or lost. Then the context gets another one, and the
+ * request that noticed it is served by the new one.
+ */
 static void
 test_context_goes_on(void **state)
 {
@@ -341,7 +353,7 @@ test_context_goes_on(void **state)
         w.ask.context_key = "alice";
         for (int turn = 0; turn < 3; turn++) {
                 say(&w, CALL(1, EXECUTE, "{\"command\":\"true\"}"));
-                if (turn > 0) {                /* it is remembered, and refused */
+                if (turn > 0) {                /* it is remembered, and the call is refused */
                         struct noted *n = last(&w, OP_EXEC);
 
                         assert_string_equal(record_get_text(&n->fields, FIELD_ID, ""), turn == 1 ? "one0" : "one1");
@@ -361,7 +373,7 @@ test_context_goes_on(void **state)
         say(&w, CALL(1, EXECUTE, "{\"command\":\"true\"}"));
         (void)fail(&e, ERROR_QUOTA_EXCEEDED, "too many");
         last(&w, OP_EXEC)->call->ops->refused(last(&w, OP_EXEC)->call, &e);
-        assert_int_equal(w.client.answers, 1);         /* another refusal is the answer */
+        assert_int_equal(w.client.answers, 1);         /* any other refusal is the answer */
         raze(&w);
 }
 

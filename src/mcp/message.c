@@ -1,9 +1,10 @@
 /*
- * mcp/message.c - a message is read, and everything that must hold before its method is looked at.
+ * mcp/message.c - reads a message, and checks everything that must hold before its method is used.
  *
  * Room: mcp (acting). Touches: mem.
- * Theory: the rungs stand in the order of their answers: JSON, shape, era, envelope, headers. A claim to the modern era that is
- * malformed is refused and never served as a legacy message; a header alone changes nothing but is never contradicted.
+ * Theory: the checks are in the order of their errors: JSON, shape, era, envelope, headers. A
+ * message with a malformed claim to the modern era is refused, never served as a legacy message.
+ * Headers alone do not select an era, but must not contradict the body.
  */
 #include "mcp/message.h"
 
@@ -16,7 +17,7 @@
 static const struct text_limits limits = { MCP_MESSAGE_MAX, MCP_DEPTH_MAX, MCP_NODES_MAX };
 static const char *const legacy_versions[] = { "2024-10-07", "2024-11-05", "2025-03-26", "2025-06-18", MCP_LEGACY_LATEST };
 
-/* Whose Mcp-Name header mirrors which member of params. */
+/* The methods with an Mcp-Name header, and the member of params that it must equal. */
 static const struct { const char *method, *member; } named[] = {
         { "tools/call", "name" }, { "prompts/get", "name" }, { "resources/read", "uri" },
         { "tasks/get", "taskId" }, { "tasks/update", "taskId" }, { "tasks/cancel", "taskId" },
@@ -45,7 +46,7 @@ mcp_is_legacy_version(const char *version)
         return false;
 }
 
-/* Revisions are dates: from the first modern one on, all that follow are of its kind. */
+/* Revisions are dates: the first modern one and all later ones belong to the modern era. */
 static bool
 names_modern(const char *version)
 {
@@ -126,7 +127,10 @@ check_version(const char *version, struct mcp_refusal *why)
         return -1;
 }
 
-/* A name that holds what a header cannot is sent as =?base64?...?=. No tool of ours is called so: it names none. */
+/*
+ * A name with characters that a header cannot carry is sent as =?base64?...?=. No Carrel tool has
+ * such a name, so it never matches.
+ */
 static int
 check_name(const struct mcp_message *m, const char *header, struct mcp_refusal *why)
 {
@@ -194,7 +198,10 @@ check_legacy(const struct mcp_message *m, const struct mcp_headers *h, struct mc
         return 0;
 }
 
-/* initialize belongs to the legacy era, unless it comes in a whole envelope of the modern one, which does not have it. */
+/*
+ * initialize belongs to the legacy era. With a complete envelope of the modern era it is a modern
+ * message, and that era has no such method.
+ */
 static int
 read_era(struct mcp_message *m, const struct mcp_headers *h, struct mcp_refusal *why)
 {

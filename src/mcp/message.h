@@ -62,7 +62,7 @@ struct mcp_refusal {
 
 /*
  * Reads one message of `len` bytes. The result is in `arena` and borrows nothing. Returns 0, or -1
- * with *ret_why; then ret->id is set if the message had an id that can be returned.
+ * with *ret_why; then ret->id is set if the message had an id that can be sent back.
  */
 int mcp_message_read(struct arena *arena, const char *bytes, size_t len, const struct mcp_headers *headers, struct mcp_message *ret,
                      struct mcp_refusal *ret_why);

@@ -2,8 +2,8 @@
  * mcp/message_id.c - follows strings and brackets of a message, and keeps its id.
  *
  * Room: mcp (acting). Touches: nothing.
- * Theory: only what stands in the outermost object counts. The id's own text is read as JSON in the end, so what is echoed is always a string or
- * an integer that could have been read.
+ * Theory: only members of the outermost object count. The text of the id is parsed as JSON at the
+ * end, so the id in the answer is always a valid string or integer.
  */
 #include "mcp/message_id.h"
 
@@ -17,7 +17,7 @@ keep(char *text, size_t *len, char byte)
         if (*len < MCP_ID_MAX)
                 text[*len] = byte;
         if (*len <= MCP_ID_MAX)
-                ++*len;                /* one more than there is room for: too long */
+                ++*len;                /* one more than the space: too long */
 }
 
 static void
@@ -53,7 +53,7 @@ open_bracket(struct mcp_id_scan *s, char byte)
         if (s->depth == 0 && (s->is_over || byte != '{'))
                 s->is_broken = true;
         if (s->depth == 1 && s->is_id)
-                s->seen++;             /* an id that is none */
+                s->seen++;             /* an invalid id */
         s->depth++;
 }
 

@@ -31,8 +31,8 @@ struct mcp_id_scan {                   /* all zero: the initial state */
 void mcp_id_scan_put(struct mcp_id_scan *s, const char *bytes, size_t len);
 
 /*
- * Returns the id, in `arena`. NULL if the message is not a complete object, or has no id, two ids,
- * or an id that is neither a string nor an integer.
+ * Returns the id, in `arena`. NULL if the message is not a complete object, or has no id or two
+ * ids. Also NULL if the id is neither a string nor an integer.
  */
 const struct node *mcp_id_scan_end(const struct mcp_id_scan *s, struct arena *arena);
 

@@ -1,4 +1,7 @@
-/* mcp/message_id_test.c - whose answer a refusal is: the id of messages that cannot be read, whole and in pieces of every length. */
+/*
+ * mcp/message_id_test.c - the id of messages that cannot be read, whole and in pieces of every
+ * length.
+ */
 #include "mcp/message_id.h"
 
 #include <stdio.h>

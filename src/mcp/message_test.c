@@ -1,4 +1,7 @@
-/* mcp/message_test.c - what is a message of which era, and what is refused before any method is looked at. */
+/*
+ * mcp/message_test.c - the era of a message, and which messages are refused before their method is
+ * used.
+ */
 #include "mcp/message.h"
 
 #include <stdlib.h>
@@ -60,7 +63,7 @@ static const struct row rows[] = {
         { "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{" META "}}", false, NULL, NULL, NULL, 0, 0, MODERN },
         { "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"}}}", false, NULL, NULL,
           NULL, 0, 0, LEGACY },
-        /* modern, over HTTP: the headers are there and agree */
+        /* modern, over HTTP: the headers are present and agree */
         { LIST, true, MCP_MODERN, "tools/list", NULL, 0, 0, MODERN },
         { LIST, true, NULL, "tools/list", NULL, MCP_HEADER_MISMATCH, 400, MODERN },
         { LIST, true, MCP_MODERN, NULL, NULL, MCP_HEADER_MISMATCH, 400, MODERN },

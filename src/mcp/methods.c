@@ -1,5 +1,5 @@
 /*
- * mcp/methods.c - the methods of both eras, and what each answers.
+ * mcp/methods.c - the methods of both eras, and their answers.
  *
  * Room: mcp (acting). Touches: mem.
  */

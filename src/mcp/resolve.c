@@ -1,10 +1,12 @@
 /*
- * mcp/resolve.c - which sandbox a request means, and what its agent is told about it.
+ * mcp/resolve.c - finds the sandbox of a request, and the instructions for its agent.
  *
  * Room: mcp (acting). Touches: mem.
- * Theory: an id is what it is. A context becomes a name, ctx-HASH, and names of one owner never stand for two: so the same context finds its
- * sandbox again after the daemon was restarted, and two requests at once make one. Owners never meet, because the keeper looks names up
- * among the caller's own, and the hash has the caller in it. Who asked owns the sandbox: nothing here stops one.
+ * Theory: an id is used unchanged. A context becomes a name, ctx-HASH, and names are unique per
+ * owner. So the same context finds its sandbox again after a restart of the daemon, and two
+ * simultaneous requests create only one. Owners are separate: the keeper looks names up among the
+ * caller's own, and the hash includes the caller. The caller owns the sandbox; this file never
+ * stops one.
  */
 #include <sodium.h>
 #include <stdlib.h>
@@ -31,7 +33,10 @@ compare_keys(const void *a, const void *b)
         return strcmp((*x)->key, (*y)->key);
 }
 
-/* Puts a value so that equal ones are equal bytes: members by the order of their keys. At most MCP_DEPTH_MAX deep. */
+/*
+ * Writes a value so that equal values give equal bytes: members are sorted by key. At most
+ * MCP_DEPTH_MAX levels deep.
+ */
 static void
 put_canonical(struct json_writer *w, struct arena *arena, const struct node *n)
 {
@@ -72,7 +77,10 @@ context_text(struct mcp_request *r, struct json_writer *w, struct error *e)
         return 0;
 }
 
-/* What stands before the first NUL tells owners apart, a key of theirs what follows it. */
+/*
+ * The bytes before the first NUL identify the owner; the bytes after it are one of the owner's
+ * keys.
+ */
 static void
 hash(const struct mcp_request *r, const char *text, size_t len, unsigned char *ret)
 {
@@ -124,7 +132,7 @@ cache_remove(struct mcp_server *s, struct mcp_cached **at)
         s->cached_count--;
 }
 
-/* The oldest goes when there are too many: its sandbox is found again by its name. */
+/* The oldest entry is dropped when there are too many: its sandbox is found again by its name. */
 static void
 cache_put(struct mcp_request *r, const char *id)
 {
@@ -175,7 +183,7 @@ mcp_cache_free(struct mcp_server *s)
                 cache_remove(s, &s->cached);
 }
 
-/* -- finding and making ---------------------------------------------------------------------------------------------------- */
+/* -- finding and creating ------------------------------------------------------------------- */
 
 static void look(struct mcp_request *r);
 
@@ -213,7 +221,7 @@ on_made(struct mcp_call *c, const struct record *fields, bool is_last)
         found(request_of(c), fields);
 }
 
-/* Another request may have made it meanwhile: then it is there now. */
+/* Another request may have created it meanwhile: then it is found now. */
 static void
 on_not_made(struct mcp_call *c, const struct error *e)
 {
@@ -379,7 +387,7 @@ on_words(struct mcp_call *c, const struct record *fields, bool is_last)
         r->told(r, text ? text : named_text);
 }
 
-/* The words are a help, not a condition: whoever connects is served without them. */
+/* Instructions are optional: if they cannot be read, the client is served without them. */
 static void
 on_no_words(struct mcp_call *c, const struct error *e)
 {

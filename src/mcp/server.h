@@ -35,7 +35,7 @@ struct mcp_client {
         unsigned requests, held_count;
         bool is_http, has_token;
         uid_t uid;
-        char *token, *name;            /* "" if there is none */
+        char *token, *name;            /* "" if unknown */
         char mark[MCP_MARK_LEN + 1];   /* a hash of its identity, by which the daemon knows it */
 };
 
@@ -231,8 +231,8 @@ void request_resolve(struct mcp_request *r, void (*then)(struct mcp_request *r))
 void request_instructions(struct mcp_request *r, void (*then)(struct mcp_request *r, const char *text));
 
 /*
- * Was the call refused because the remembered sandbox is over? Then another one is found or created
- * and the request restarts, which is safe because nothing was done.
+ * Was the call refused because the remembered sandbox is over? Then another one is found or
+ * created, and the request restarts. This is safe because nothing was done.
  */
 bool request_begins_anew(struct mcp_request *r, const struct error *e);
 

@@ -1,10 +1,12 @@
 /*
- * mcp/tokens.c - the estimate: runs of blanks, of marks and of everything else, each with a price.
+ * mcp/tokens.c - the estimate: runs of white space, of punctuation and of other characters, each
+ * with a cost.
  *
  * Room: mcp (acting). Touches: mem.
- * Theory: blanks are free; a run with a character of an ideographic script costs one a character; a number or up to three units
- * cost one; marks cost one for two; other runs one for six units, or for three or three and a half where a letter tells
- * of a language that is written with accents.
+ * Theory: white space costs nothing. A run with an ideographic character costs one token a
+ * character. A number, or a run of up to three units, costs one. Punctuation costs one for two
+ * units. Other runs cost one for six units; if they have a letter typical of a language with
+ * accents, one for three or for three and a half.
  */
 #include "mcp/tokens.h"
 
@@ -25,7 +27,7 @@ struct run {
 
 struct range { uint32_t first, last; };
 
-/* What \s means in ECMAScript. */
+/* The characters of \s in ECMAScript. */
 static const struct range blanks[] = {
         { 0x09, 0x0d }, { 0x20, 0x20 }, { 0xa0, 0xa0 }, { 0x1680, 0x1680 }, { 0x2000, 0x200a }, { 0x2028, 0x2029 },
         { 0x202f, 0x202f }, { 0x205f, 0x205f }, { 0x3000, 0x3000 }, { 0xfeff, 0xfeff },
@@ -37,7 +39,7 @@ static const struct range ideographs[] = {
 };
 static const char marks[] = ".,!?;(){}[]<>:/\\|@#$%^&*+=`~_-";
 
-/* Letters that tell of a language, both cases; the first list that has one decides. */
+/* Letters typical of a language, in both cases. The first list that has one decides. */
 static const uint32_t thirds[] = {
         0xe4, 0xf6, 0xfc, 0xc4, 0xd6, 0xdc, 0xdf, 0x1e9e, 0xe9, 0xc9, 0xe8, 0xc8, 0xea, 0xca, 0xeb, 0xcb, 0xe0, 0xc0, 0xe2, 0xc2, 0xee, 0xce,
         0xef, 0xcf, 0xf4, 0xd4, 0xfb, 0xdb, 0xf9, 0xd9, 0xff, 0x178, 0xe7, 0xc7, 0x153, 0x152, 0xe6, 0xc6, 0xe1, 0xc1, 0xed, 0xcd,
@@ -96,7 +98,7 @@ price(const struct run *r, const struct traits *t)
         return (r->units + 5) / 6;
 }
 
-/* The run at the beginning of `len` (at least 1) bytes. */
+/* The run at the start of `len` (at least 1) bytes. */
 static struct run
 next_run(const char *text, size_t len)
 {
@@ -140,7 +142,7 @@ tokens_count(const char *text, size_t len)
         return count;
 }
 
-/* The UTF-16 units of a run from `first` to before `last`. */
+/* Appends the UTF-16 units of a run from `first` to before `last`. */
 static void
 put_units(struct mcp_bytes *out, const struct run *r, int64_t first, int64_t last)
 {
@@ -160,7 +162,7 @@ put_units(struct mcp_bytes *out, const struct run *r, int64_t first, int64_t las
         }
 }
 
-/* Doubles in this order, because the estimate rounds what they give. */
+/* Calculates with doubles in this order, because the estimate depends on their rounding. */
 static void
 put_part(struct mcp_bytes *out, const struct run *r, int64_t start, int64_t end)
 {

@@ -2,8 +2,9 @@
  * mcp/tools.c - the table of tools, and how a client sees it.
  *
  * Room: mcp (acting). Touches: mem.
- * Theory: what can be said twice is said once: schemas of our own tools are printed from the operation table. Those of Mastra's three are
- * the texts that its own schemas give (@mastra/core 1.71.0, JSON Schema 2020-12), because agents were tuned with them.
+ * Theory: schemas of Carrel's own tools are generated from the operation table, so nothing is
+ * stated twice. The schemas of Mastra's three tools are copies of its own texts (@mastra/core
+ * 1.71.0, JSON Schema 2020-12), because agents were tuned with them.
  */
 #include "mcp/tools.h"
 
@@ -120,8 +121,8 @@ tool_find(const char *name, unsigned flags)
 }
 
 /*
- * A model that runs in a sandbox must not choose its own limits, nor look into another's: making sandboxes, and reaching others than the one
- * that is configured, is for those who were told to manage them.
+ * A model that runs in a sandbox must not choose its own limits, nor look into other sandboxes.
+ * Only a model that may manage sandboxes can create them and use others than the configured one.
  */
 static bool
 is_permitted(const struct mcp_request *r, const struct tool *t)
@@ -157,7 +158,7 @@ tool_run(struct mcp_request *r)
 
 /* -- the list -------------------------------------------------------------------------------------------------------------- */
 
-/* A schema that stands in this file is JSON already; the writer takes it as a tree. */
+/* Schemas in this file are JSON text; the writer needs them as a tree. */
 static void
 write_text(struct json_writer *w, const char *json)
 {

@@ -1,9 +1,9 @@
 /*
- * mcp/tools_exec.c - run a command, or look at one, with everything that is known about how it ended.
+ * mcp/tools_exec.c - runs a command, or reads the state of one, with all details of how it ended.
  *
  * Room: mcp (acting). Touches: mem clock.
- * Theory: a model's context is small: of each stream the newest 64 KiB are given unless more are asked for, and the counters say how much
- * there was.
+ * Theory: the context of a model is small. By default it gets the newest 64 KiB of each stream, and
+ * counters of the total amount.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@ enum { SHOWN = 64 * 1024 };
 
 /* -- the answer ------------------------------------------------------------------------------------------------------------- */
 
-/* How much of what is held is given: the newest, from the beginning of a character on. */
+/* How many of the kept bytes to show: the newest, starting at the beginning of a character. */
 static size_t
 shown_len(const struct tools_stream *s, size_t most)
 {
@@ -57,7 +57,7 @@ write_end(struct json_writer *w, const struct channel_end *end)
         outcome_write_limits(w, end->reached);
 }
 
-/* A limit that nobody names is raised by nobody. */
+/* Names the limit, so that the reader knows what to raise. */
 static void
 write_timed_out(struct json_writer *w, const struct mcp_request *r, const struct channel_end *end)
 {
@@ -70,7 +70,7 @@ write_timed_out(struct json_writer *w, const struct mcp_request *r, const struct
         json_member_text(w, "hint", e.hint);
 }
 
-/* `end` NULL: it still runs. */
+/* `end` NULL: the command still runs. */
 static void
 answer(struct mcp_request *r, const struct channel_end *end, const struct record *refused)
 {
@@ -100,7 +100,7 @@ answer(struct mcp_request *r, const struct channel_end *end, const struct record
         request_structured(r, &w, !is_fine);
 }
 
-/* -- what is heard -------------------------------------------------------------------------------------------------------------- */
+/* -- callbacks ------------------------------------------------------------------------------ */
 
 static void
 on_reply(struct mcp_call *c, const struct record *fields, bool is_last)
@@ -121,7 +121,8 @@ on_started(struct mcp_call *c, const struct channel_started *s)
 
         r->exec.exec = s->exec;
         r->exec.pid = (uint64_t)s->pid;
-        if (!r->exec.is_background || r->exec.has_ended)       /* the same call again, after its end: that comes next */
+        /* a repeated call for a command that has ended: its end comes next */
+        if (!r->exec.is_background || r->exec.has_ended)
                 return;
         r->server->backend->end(c, true);
         answer(r, NULL, NULL);

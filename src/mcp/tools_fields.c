@@ -1,9 +1,10 @@
 /*
- * mcp/tools_fields.c - a tool's arguments become an operation's record.
+ * mcp/tools_fields.c - converts a tool's arguments to an operation's record.
  *
  * Room: mcp (acting). Touches: mem.
- * Theory: the operation table says name, type and bounds of every field; what stands here is only how each type looks in JSON. Three
- * fields look like nothing else: env is an object, a manifest may be text, metadata is any value and carried as it came.
+ * Theory: the operation table has name, type and bounds of every field; this file only defines how
+ * each type is written in JSON. Three fields are special: env is an object, a manifest may be text,
+ * metadata is any value and is passed unchanged.
  */
 #include "mcp/tools_fields.h"
 
@@ -76,7 +77,7 @@ put_env(struct record_writer *w, const struct node *value, struct arena *arena, 
         return 0;
 }
 
-/* As a file: front matter, YAML alone or JSON. What it means is for the keeper. */
+/* Reads it like a file: front matter, YAML alone or JSON. The keeper validates its contents. */
 static int
 read_manifest(struct arena *arena, const char *text, size_t len, const struct node **ret, struct error *e)
 {
@@ -195,7 +196,7 @@ put_argument(struct record_writer *w, const struct api_param *p, const struct no
         return 0;
 }
 
-/* Arguments that are no parameter of the operation, and are read elsewhere. */
+/* Arguments that are not parameters of the operation; other code reads them. */
 static bool
 is_extra(const struct tool *t, const char *name)
 {

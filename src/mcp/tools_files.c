@@ -1,9 +1,10 @@
 /*
- * mcp/tools_files.c - read, write and list files: the bytes of wire/file.h through a channel.
+ * mcp/tools_files.c - reads, writes and lists files: the format of wire/file.h through a channel.
  *
  * Room: mcp (acting). Touches: mem.
- * Theory: a file operation is an exec of the guest, so it reaches what the sandbox's own user reaches. Its exit status is an errno. What a
- * message can carry bounds it all: 512 KiB of a file, 1,024 files in a batch, 1 MiB of a listing.
+ * Theory: a file operation is an exec in the guest, so it can reach what the sandbox's own user can
+ * reach. Its exit status is an errno. The size of a message sets the limits: 512 KiB of a file,
+ * 1,024 files in a batch, 1 MiB of a listing.
  */
 #include <string.h>
 
@@ -13,9 +14,9 @@
 #include "mcp/tools_fields.h"
 #include "wire/file.h"
 
-enum { READ_MAX = 512 * 1024, ANSWER_MAX = 1 << 20, SMALL = 16 * 1024 /* a record */ };
+enum { READ_MAX = 512 * 1024, ANSWER_MAX = 1 << 20, SMALL = 16 * 1024 /* bytes of a record */ };
 
-/* -- what all three do ------------------------------------------------------------------------------------------------------ */
+/* -- shared by all three -------------------------------------------------------------------- */
 
 static void
 on_output(struct mcp_call *c, int stream, const char *bytes, size_t len)
@@ -36,7 +37,7 @@ on_output(struct mcp_call *c, int stream, const char *bytes, size_t len)
         request_fail(r, &e);
 }
 
-/* Did the operation succeed? Else the request was answered. */
+/* Did the operation succeed? If not, this has answered the request. */
 static bool
 has_succeeded(struct mcp_request *r, const struct channel_end *end)
 {
@@ -136,7 +137,11 @@ kind_name(uint32_t kind)
         return kind < sizeof names / sizeof *names ? names[kind] : "";
 }
 
-/* One entry at *at, which moves behind it. Of the one that says that there is more `next_len` is the length of the next cursor, which ends there. -1 where the bytes are not whole. */
+/*
+ * Writes one entry at *at, and moves *at past it. For the entry that says that there are more,
+ * `next_len` is the length of the next cursor, which ends there. Returns -1 if the bytes are
+ * incomplete.
+ */
 static int
 write_entry(struct json_writer *w, const struct mcp_bytes *bytes, size_t *at, size_t *next_len)
 {

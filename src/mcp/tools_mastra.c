@@ -1,9 +1,11 @@
 /*
- * mcp/tools_mastra.c - two of Mastra's three tools: look at a process in the background, kill it.
+ * mcp/tools_mastra.c - two of Mastra's three tools: read the output of a background process, and
+ * kill it.
  *
  * Room: mcp (acting). Touches: mem clock.
- * Theory: a pid is looked up among the sandbox's execs at each call, so it means the same over any connection.
- * Different from Mastra on purpose: a process that ended can be asked about more than once.
+ * Theory: every call looks the pid up among the sandbox's execs, so it means the same over any
+ * connection. A deliberate difference from Mastra: the output of an ended process can be read more
+ * than once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,7 @@
 
 /* -- finding a pid ------------------------------------------------------------------------------------------------------------------------- */
 
-/* The newest exec of this pid: the kernel may give a number again. */
+/* Finds the newest exec with this pid, because the kernel may reuse a pid. */
 static void
 look_at_item(struct mcp_request *r, const struct record *item)
 {
@@ -70,7 +72,7 @@ hint(const struct mcp_request *r)
         return is_dynamic ? " If this process was started from a dynamic sandbox resolver, configure sandboxCacheKey or have the resolver return the same sandbox for follow-up calls." : "";
 }
 
-/* Digits alone are a pid; any other text is one that no process has. */
+/* A pid consists of digits; no process matches any other text. */
 static int
 read_pid(struct mcp_request *r)
 {
@@ -136,7 +138,10 @@ on_attached_start(struct mcp_call *c, const struct channel_started *s)
         request_of(c)->exec.has_started = true;
 }
 
-/* All that was there when it was asked for: the rest is for the next time. The reply's counts may be older than the box's. */
+/*
+ * Answers with the output that existed at the time of the request; later output is for the next
+ * request. The counts in the reply may be older than the box's.
+ */
 static void
 on_quiet(struct mcp_call *c)
 {
@@ -193,7 +198,7 @@ attach(struct mcp_request *r, const struct mcp_call_ops *ops)
         return request_call(r, OP_EXEC_ATTACH, &w, ops);
 }
 
-/* How long `wait` waits: never without end (E10). */
+/* How long `wait` waits; always limited (E10). */
 static uint64_t
 wait_ms(const struct mcp_request *r)
 {

@@ -1,10 +1,13 @@
 /*
- * mcp/tools_mastra_command.c - the first of Mastra's three tools: run a command, and wait for it or not.
+ * mcp/tools_mastra_command.c - the first of Mastra's three tools: runs a command in the foreground
+ * or background.
  *
  * Room: mcp (acting). Touches: mem.
- * Theory: a background process belongs to its agent unless it is to be kept. Over stdio its channel is held open here, and the box kills it when the
- * channel closes, whichever of us dies. Over HTTP the agent goes on when the daemon is started again, and so does the process: the daemon knows whose it is by
- * the client's mark, and ends it when nothing was heard of the client for ten minutes (keeper/client.c).
+ * Theory: a background process belongs to its agent unless it is to be kept. Over stdio this
+ * program holds its channel open. The box kills it when the channel closes, whichever of the two
+ * programs ends. Over HTTP the agent and the process survive a restart of the daemon. The daemon
+ * knows the process's owner by the client's mark, and ends the process after ten minutes without a
+ * report of the client (keeper/client.c).
  */
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +30,7 @@ note_timeout(struct mcp_request *r, const struct channel_end *end)
         if (end->word != OUTCOME_TIMED_OUT)
                 return;
         time_limit_passed(&r->exec.limit, &e);
-        if (r->exec.timeout_ms > 0)            /* the words of Mastra's own sandboxes */
+        if (r->exec.timeout_ms > 0)            /* the text of Mastra's own sandboxes */
                 len = snprintf(text, sizeof text, "\nProcess timed out after %lldms", (long long)r->exec.timeout_ms);
         else
                 len = snprintf(text, sizeof text, "\nProcess %.200s. %.250s", e.message, e.hint);

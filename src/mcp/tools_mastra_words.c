@@ -1,8 +1,9 @@
 /*
- * mcp/tools_mastra_words.c - what Mastra's three tools are told, and how they answer.
+ * mcp/tools_mastra_words.c - reads the arguments of Mastra's three tools, and ends their requests.
  *
  * Room: mcp (acting). Touches: nothing.
- * Theory: arguments are taken as Mastra's schemas take them: a number may be a text that is one, some may be null.
+ * Theory: arguments are accepted as in Mastra's schemas: a number may be a numeric text, and some
+ * may be null.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ mastra_wrong(struct error *e, const char *name, const char *expected)
         return fail_at(e, ERROR_INVALID_ARGUMENT, name, NULL, "Invalid arguments: %s: expected %s", name, expected);
 }
 
-/* A number, or a text that is one: models send either. */
+/* Accepts a number or a numeric text, because models send both. */
 static bool
 to_number(const struct node *n, double *ret)
 {
@@ -101,7 +102,7 @@ mastra_read_text(const struct mcp_request *r, const char *name, unsigned flags, 
         return n && n->kind != NODE_STRING ? mastra_wrong(e, name, "a text") : 0;
 }
 
-/* -- what is heard ------------------------------------------------------------------------------------------------------------ */
+/* -- output --------------------------------------------------------------------------------- */
 
 struct tools_output
 mastra_output(const struct mcp_request *r)

@@ -1,5 +1,6 @@
 /*
- * mcp/tools_plain.c - tools that are one operation each, answered at once; and the one that forgets.
+ * mcp/tools_plain.c - tools that make one operation and answer at once; and the tool that clears
+ * the cache.
  *
  * Room: mcp (acting). Touches: mem.
  */
@@ -26,7 +27,7 @@ answer_fields(struct mcp_request *r, const struct record *fields)
         request_structured(r, &w, false);
 }
 
-/* Who does not manage sandboxes sees the one that is configured, and no other. */
+/* A model that does not manage sandboxes sees only the configured one. */
 static bool
 is_shown(const struct mcp_request *r, const struct record_entry *entry)
 {
@@ -50,7 +51,7 @@ gather(struct mcp_request *r, const struct record *fields)
         }
 }
 
-/* A list comes in several replies: their items are gathered in one record. */
+/* A list comes in several replies: their items are collected in one record. */
 static void
 on_reply(struct mcp_call *c, const struct record *fields, bool is_last)
 {

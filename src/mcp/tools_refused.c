@@ -1,9 +1,11 @@
 /*
- * mcp/tools_refused.c - what the wall refused a command, told with how it ended.
+ * mcp/tools_refused.c - reports what the wall refused to a command, together with how the command
+ * ended.
  *
  * Room: mcp (acting). Touches: mem.
- * Theory: a model that sees only "could not resolve host" tries mirrors and proxies; one that reads which line is missing asks for it. The end of a command says
- * whether there was something, so the keeper is asked only then. Without its answer the result is told all the same.
+ * Theory: a model that sees only "could not resolve host" tries mirrors and proxies. If it reads
+ * which line is missing, it asks for that line. The end of a command says whether anything was
+ * refused; only then is the keeper asked. Without its answer the result is still sent.
  */
 #include "mcp/tools_refused.h"
 
@@ -50,7 +52,7 @@ ask(struct mcp_request *r)
         struct error e;
 
         r->server->backend->end(&r->call, false);
-        loop_timer_remove(&r->timer);          /* it ended in time */
+        loop_timer_remove(&r->timer);          /* the answer came in time */
         r->call = (struct mcp_call){ .ops = &ops };
         record_init(&w, bytes, sizeof bytes);
         record_text(&w, FIELD_ID, sandbox_of(r));

@@ -1,5 +1,6 @@
 /*
- * mcp/tools_schema.c - JSON Schemas of what tools take and give, printed from the operation table.
+ * mcp/tools_schema.c - JSON Schemas of the tools' input and output, generated from the operation
+ * table.
  *
  * Room: mcp (acting). Touches: mem.
  */

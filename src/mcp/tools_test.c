@@ -1,4 +1,7 @@
-/* mcp/tools_test.c - the tools against a scripted backend: which calls they make, what they answer, what dies with whom. */
+/*
+ * mcp/tools_test.c - the tools with a scripted backend: their calls and answers, and which
+ * processes end with their client.
+ */
 #include "mcp/script.h"
 #include "mcp/server.h"
 
@@ -186,12 +189,13 @@ test_output(void **state)
         say(&w, CALL(1, OUTPUT, "{\"pid\":\"77\"}"));
         reply_execs(&w);
         n = last(&w, OP_EXEC_ATTACH);
-        assert_int_equal(record_get_uint(&n->fields, FIELD_EXEC, 0), 2);       /* the newest of that pid */
+        /* the newest with that pid */
+        assert_int_equal(record_get_uint(&n->fields, FIELD_EXEC, 0), 2);
         reply_attached(&w, 8, 0);
         n->call->ops->quiet(n->call);
         n->call->ops->started(n->call, &(struct channel_started){ 2, 77 });
         n->call->ops->quiet(n->call);
-        assert_int_equal(w.client.answers, 0);         /* eight bytes were promised */
+        assert_int_equal(w.client.answers, 0);         /* the reply announced eight bytes */
         print(n, 1, "started\n");
         print(n, 2, "warn\n");
         assert_int_equal(w.client.answers, 0);
@@ -261,7 +265,7 @@ test_kill(void **state)
         raze(&w);
 }
 
-/* -- our own tools ---------------------------------------------------------------------------------------------------------------------------------------- */
+/* -- Carrel's own tools ----------------------------------------------------------------------- */
 
 static void
 test_exec(void **state)
@@ -284,7 +288,7 @@ test_exec(void **state)
         raze(&w);
 }
 
-/* A model does not choose its own limits, and does not look into another's sandbox. */
+/* A model must not choose its own limits, nor look into other sandboxes. */
 static void
 test_only_managers_reach_others(void **state)
 {
@@ -346,7 +350,7 @@ test_list_shows_its_own(void **state)
         raze(&w);
 }
 
-/* The newest call of this operation, over or not. */
+/* The newest call of this operation, finished or not. */
 static struct noted *
 newest(const struct world *w, enum operation_code op)
 {
@@ -356,7 +360,10 @@ newest(const struct world *w, enum operation_code op)
         return NULL;
 }
 
-/* Over HTTP nothing says that an agent has gone, but its silence, which the daemon measures: it hears of the client, and whose process it is. */
+/*
+ * Over HTTP only silence shows that an agent has gone, and the daemon measures it. So the daemon
+ * gets reports of the client, and the owner of each process.
+ */
 static void
 test_background_over_http_is_the_clients(void **state)
 {
@@ -375,17 +382,19 @@ test_background_over_http_is_the_clients(void **state)
         mark = record_get_text(&n->fields, FIELD_CLIENT, "");
         assert_int_equal(strlen(mark), MCP_MARK_LEN);
         assert_string_equal(record_get_text(&heard->fields, FIELD_CLIENT, ""), mark);
-        assert_true(record_get_bool(&n->fields, FIELD_BACKGROUND, 0));          /* that its channel closes is no end of it: a daemon may be started again */
+        /* closing its channel does not end it, because a daemon may restart */
+        assert_true(record_get_bool(&n->fields, FIELD_BACKGROUND, 0));
         reply(heard, NULL);
         start_exec(n, 1, 77);
         expect_text(&w, "Started background process (PID: 77)", false);
         assert_true(n->is_ended && n->is_left);
         client = w.server->clients;
         say(&w, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}");
-        assert_true(newest(&w, OP_CLIENT_HEARD) == heard);        /* it was told a moment ago */
+        assert_true(newest(&w, OP_CLIENT_HEARD) == heard);        /* the last report is recent */
         assert_int_equal(loop_timer_set(w.loop, &client->heard, loop_now_ms(), client->heard.fire), 0);
         loop_turn(w.loop);
-        assert_null(w.server->clients);                         /* nothing is in flight: it is told when it comes again */
+        /* nothing is in flight: the next report is sent when the client returns */
+        assert_null(w.server->clients);
         say(&w, CALL(3, EXECUTE, "{\"command\":\"sleep 9\"}"));
         assert_false(newest(&w, OP_CLIENT_HEARD) == heard);
         heard = newest(&w, OP_CLIENT_HEARD);
@@ -393,7 +402,8 @@ test_background_over_http_is_the_clients(void **state)
         client = w.server->clients;
         assert_int_equal(loop_timer_set(w.loop, &client->heard, loop_now_ms(), client->heard.fire), 0);
         loop_turn(w.loop);
-        assert_false(newest(&w, OP_CLIENT_HEARD) == heard);       /* as long as something is */
+        /* reports continue while a request is in flight */
+        assert_false(newest(&w, OP_CLIENT_HEARD) == heard);
         reply(newest(&w, OP_CLIENT_HEARD), NULL);
         w.ask.client = "another";
         say(&w, CALL(4, EXECUTE, "{\"command\":\"sleep 9\",\"background\":true}"));
@@ -431,7 +441,9 @@ end_refused(struct noted *n, uint16_t denied)
         n->call->ops->ended(n->call, &(struct channel_end){ .word = OUTCOME_EXITED, .exit_code = 6, .denied = denied });
 }
 
-/* The keeper's answer about an exec to which `kinds` things were refused, the first of them twice. */
+/*
+ * The keeper's answer about an exec to which `kinds` things were refused, the first of them twice.
+ */
 static void
 reply_refused(struct noted *n, int kinds, uint64_t more)
 {
@@ -481,7 +493,7 @@ test_what_was_refused(void **state)
         end_refused(last(&w, OP_EXEC), 1);
         (void)fail(&e, ERROR_UNAVAILABLE, "the daemon is not there");
         last(&w, OP_EXEC_GET)->call->ops->refused(last(&w, OP_EXEC_GET)->call, &e);
-        expect_part(&w, "\"exit_code\":6");          /* it is told all the same */
+        expect_part(&w, "\"exit_code\":6");          /* the result is still sent */
         say(&w, CALL(4, EXECUTE, "{\"command\":\"curl a.test\"}"));
         start_exec(last(&w, OP_EXEC), 3, 40);
         w.script.is_down = true;

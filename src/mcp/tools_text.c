@@ -1,9 +1,10 @@
 /*
- * mcp/tools_text.c - what Mastra's three tools say.
+ * mcp/tools_text.c - the exact texts of Mastra's three tools.
  *
  * Room: mcp (acting). Touches: mem.
- * Theory: agents were trained and tuned on these texts; a line end more or less is another text. Output is first cut by lines,
- * then by tokens; only what an endless command would do to us is bounded differently: of each stream the newest mebibyte is held.
+ * Theory: agents were trained and tuned on these texts, so every line end must match. Output is cut
+ * first by lines, then by tokens. Only the protection against endless output differs from Mastra:
+ * of each stream the newest mebibyte is kept.
  */
 #include "mcp/tools_text.h"
 
@@ -14,7 +15,7 @@
 #include "mcp/tokens.h"
 #include "text/utf8.h"
 
-/* -- what is held ------------------------------------------------------------------------------------------------ */
+/* -- kept output ------------------------------------------------------------------------------ */
 
 static uint64_t
 count_lines(const char *bytes, size_t len)
@@ -26,7 +27,7 @@ count_lines(const char *bytes, size_t len)
         return count;
 }
 
-/* Grows to twice what is kept before it moves anything: each byte is moved once. */
+/* Grows to twice the kept size before it moves bytes, so each byte is moved only once. */
 void
 tools_stream_put(struct tools_stream *s, const char *bytes, size_t len)
 {
@@ -52,7 +53,7 @@ tools_stream_fini(struct tools_stream *s)
 
 /* -- the pipe into tail ------------------------------------------------------------------------------------------- */
 
-/* As in ECMAScript's \s and trim(), for the characters that stand in command lines. */
+/* As \s and trim() in ECMAScript, for the characters that occur in command lines. */
 static size_t
 blank_at(const char *text)
 {
@@ -87,7 +88,7 @@ is_number(const char *text, int64_t *ret, const char **ret_end)
         return true;
 }
 
-/* `at` is behind a bar. */
+/* `at` is after a bar. */
 static bool
 is_tail(const char *at, int64_t *ret_tail)
 {
@@ -124,7 +125,7 @@ tools_tail_pipe(const char *command, const char **ret_text, size_t *ret_len, int
         *ret_len = strlen(command);
         for (const char *bar = strchr(command, '|'); bar; bar = strchr(bar + 1, '|')) {
                 if ((bar > command && bar[-1] == '|') || !is_tail(bar + 1, ret_tail))
-                        continue;      /* after || it is a command of its own */
+                        continue;      /* after || it is a separate command */
                 if (*ret_tail == 0)
                         return 0;
                 *ret_text = skip_blanks(command);
@@ -136,7 +137,10 @@ tools_tail_pipe(const char *command, const char **ret_text, size_t *ret_len, int
 
 /* -- cutting ------------------------------------------------------------------------------------------------------ */
 
-/* Where the last `tail` lines begin, and how many lines there are. A line end at the very end ends the last one. */
+/*
+ * Where the last `tail` lines start, and how many lines there are. A line end at the very end ends
+ * the last line.
+ */
 static size_t
 tail_at(const char *text, size_t len, uint64_t tail, uint64_t *ret_lines)
 {
@@ -193,7 +197,7 @@ cut_tokens(struct mcp_bytes *out, const struct mcp_bytes *text, int64_t limit)
         mcp_bytes_fini(&last);
 }
 
-/* Of a kept part, the first byte that begins a character: a cut goes through none. */
+/* The first byte of a kept part that starts a character, so that no character is cut. */
 static size_t
 first_whole(const struct tools_stream *s, size_t at)
 {
@@ -243,7 +247,10 @@ put_streams(struct mcp_bytes *text, const struct tools_output *o)
         mcp_bytes_fini(&err);
 }
 
-/* One blank line stands between the output and what is said about it, however the output ended. */
+/*
+ * Exactly one blank line separates the output from the text after it, with or without a final line
+ * end.
+ */
 static void
 put_blank_line(struct mcp_bytes *text)
 {

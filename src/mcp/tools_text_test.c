@@ -1,4 +1,6 @@
-/* mcp/tools_text_test.c - the texts that Mastra's own tools gave, and the edges they do not show. */
+/*
+ * mcp/tools_text_test.c - the texts of Mastra's own tools, and edge cases that they do not show.
+ */
 #include "mcp/tools_text.h"
 
 #include <stdio.h>
@@ -106,7 +108,9 @@ test_tail_pipe(void **state)
         }
 }
 
-/* -- what is held --------------------------------------------------------------------------------------------------- */
+/*
+ * -- kept output --------------------------------------------------------------------------------
+ */
 
 static void
 test_flood_is_bounded_and_counted(void **state)
@@ -129,7 +133,7 @@ test_flood_is_bounded_and_counted(void **state)
         tools_stream_fini(&out);
 }
 
-/* A character that the cut went through is not shown as a broken one. */
+/* A character that was cut is left out, not shown as a broken one. */
 static void
 test_cut_goes_through_no_character(void **state)
 {
