@@ -1,5 +1,5 @@
 /*
- * gate/answers_test.c - where one answer ends and the next could begin; and that a guess is never made.
+ * gate/answers_test.c - finds the end of each answer, and never guesses.
  */
 #include "gate/answers.h"
 
@@ -15,7 +15,7 @@ state_of(const struct answers *a)
         return a->is_unknown ? UNKNOWN : answers_are_over(a) ? OVER : OWED;
 }
 
-/* As a connection does it: looks while nothing is ahead, lets `most` bytes pass at once, however much of it was looked at. */
+/* Like a connection: looks while nothing is ahead, and lets at most `most` bytes pass at once. */
 static void
 pass(struct answers *a, const char *text, size_t seen_max, size_t most)
 {
@@ -45,7 +45,7 @@ static const struct { const char *asked /* G: GET, H: HEAD */, *text; int state;
         { "G", PLAIN, OVER }, { "G", CHUNKS, OVER }, { "G", EMPTY, OVER }, { "G", EARLY PLAIN, OVER }, { "H", LENGTH_ONLY, OVER }, { "G", LENGTH_ONLY, OWED },
         { "GG", PLAIN, OWED }, { "GG", PLAIN CHUNKS, OVER }, { "GHG", CHUNKS LENGTH_ONLY EMPTY, OVER }, { "G", EARLY, OWED }, { "G", "", OWED },
         { "G", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", OWED }, { "G", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", OVER },
-        { "G", PLAIN PLAIN, UNKNOWN } /* nobody asked for the second */, { "G", "HTTP/1.0 200 OK\r\n\r\nuntil it ends", UNKNOWN }, { "", "HTTP/1.1 408 Too Late\r\n\r\n", UNKNOWN },
+        { "G", PLAIN PLAIN, UNKNOWN } /* without a request */, { "G", "HTTP/1.0 200 OK\r\n\r\nuntil it ends", UNKNOWN }, { "", "HTTP/1.1 408 Too Late\r\n\r\n", UNKNOWN },
         { "G", "HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\n\r\n", UNKNOWN }, { "G", "HTTP/1.1 200 OK\r\nContent-Len", UNKNOWN }, { "G", "SSH-2.0-x\r\n", UNKNOWN },
         { "G", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", UNKNOWN }, { "G", "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n", UNKNOWN },
 };
@@ -75,7 +75,7 @@ nothing_is_guessed(void **state)
 
         (void)state;
         answers_asked(&a, false);
-        pass(&a, PLAIN, 20, 1000);                     /* its head came in pieces */
+        pass(&a, PLAIN, 20, 1000);                     /* its head was split */
         assert_int_equal(state_of(&a), UNKNOWN);
         a = (struct answers){ .is_unknown = false };
         for (int i = 0; i < ANSWERS_OWED_MAX; i++)
@@ -90,7 +90,7 @@ nothing_is_guessed(void **state)
         assert_int_equal(state_of(&a), UNKNOWN);
 }
 
-/* Chunks may be cut anywhere: only heads have to be there whole. */
+/* Chunks may be split anywhere: only heads must be complete. */
 static void
 chunks_come_in_pieces(void **state)
 {

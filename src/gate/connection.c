@@ -20,7 +20,8 @@
 #include "gate/layers.h"
 #include "gate/patience.h"
 
-enum { LEAVING_MS = 2000, LATER_MS = 10, LATER_SHARE = 32 /* a connection that waits beside many checks less often */, LEAVE_DRAIN_MAX = 1 << 20, LEAVE_DRAIN_ONCE = 1 << 16, FIRST_BYTES = JUDGE_HOLD_MAX };
+/* LATER_SHARE: a connection that waits beside many others checks less often. */
+enum { LEAVING_MS = 2000, LATER_MS = 10, LATER_SHARE = 32, LEAVE_DRAIN_MAX = 1 << 20, LEAVE_DRAIN_ONCE = 1 << 16, FIRST_BYTES = JUDGE_HOLD_MAX };
 
 #define EDGES (EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 

@@ -1,13 +1,13 @@
 /*
  * gate/flow.c - bytes from one socket to another, one way.
  *
- *     socket --recv--> hold --judge, send--> socket       for the greeting, and while a judge is needed
- *     socket --splice--> pipe --splice--> socket          afterwards; without a pipe: peek, send, drop
+ *     socket --recv--> hold --judge, send--> socket     for the greeting, and while judged
+ *     socket --splice--> pipe --splice--> socket        afterwards; or peek, send, drop
  *
  * Room: gate (acting). Touches: net, fd, mem.
  * Theory: sockets are watched edge-triggered, so a flag is valid until a call returns EAGAIN. The
  * gate reads only bytes that it can pass on soon. A slow receiver fills its own pipe, and then
- * blocks its own sender only.
+ * blocks its own sender only. Without a free pipe, bytes are copied.
  */
 #include "gate/flow.h"
 

@@ -1,5 +1,6 @@
 /*
- * gate/flow_test.c - bytes arrive as they were sent, ends are passed on, and what may not pass is refused.
+ * gate/flow_test.c - bytes arrive as sent, ends are passed on, and bytes that may not pass are
+ * refused.
  */
 #include "gate/flow.h"
 
@@ -15,14 +16,14 @@
 #include "gate/gate.h"
 #include "gate/wall.h"
 
-enum { BLOCK = 4096, BLOCKS = 1000, REQUESTS = 200, A_TURN = 3 * 1024 /* of them judged */ };
+enum { BLOCK = 4096, BLOCKS = 1000, REQUESTS = 200, A_TURN = 3 * 1024 /* judged bytes */ };
 
 static struct gate the_gate;
 static struct wall the_wall;
 static struct flow flow;
 static int sender, receiver;
 
-/* Two connected TCP sockets: splice(2) is for those. */
+/* Two connected TCP sockets, because splice(2) is used for those. */
 static void
 connect_pair(int ret[2])
 {
@@ -52,7 +53,7 @@ begin(void **state)
         the_gate.held = (struct share_pool){ .max = GATE_HELD_MAX, .common_percent = 50 };
         share_join(&the_gate.held, &the_wall.held);
         the_wall.gate = &the_gate;
-        the_wall.turn.left = INT64_MAX;        /* as much as it likes */
+        the_wall.turn.left = INT64_MAX;        /* no limit */
         assert_int_equal(fcntl(in[1], F_SETFL, O_NONBLOCK) | fcntl(out[0], F_SETFL, O_NONBLOCK), 0);
         sender = in[0];
         receiver = out[1];
@@ -74,7 +75,7 @@ finish(void **state)
         return 0;
 }
 
-/* What epoll would say by now. */
+/* Sets the flags that epoll would report now. */
 static enum flow_state
 pump(void)
 {
@@ -124,7 +125,7 @@ bytes_before_an_end_arrive_with_it(void **state)
         expect_text("");                       /* the end */
 }
 
-/* Where both sockets are closed next, closing says the end. */
+/* If both sockets are closed next, the close signals the end. */
 static void
 the_last_end_is_left_to_closing(void **state)
 {
@@ -142,7 +143,7 @@ the_last_end_is_left_to_closing(void **state)
         expect_text("");
 }
 
-/* What was taken in before the bandwidth was used up is not kept back by it. */
+/* Bytes that entered the pipe before the bandwidth was used up still pass. */
 static void
 what_lies_in_a_pipe_was_allowed(void **state)
 {
@@ -184,7 +185,7 @@ an_end_is_passed_on_after_the_bytes(void **state)
         assert_int_equal(pump(), FLOW_OVER);
 }
 
-/* Sends blocks as far as they go, pumps, and reads now and then; everything arrives, in order. */
+/* Sends as many blocks as fit, pumps, and reads now and then. Everything arrives in order. */
 static void
 carry_all(void)
 {
@@ -244,7 +245,7 @@ a_used_up_bandwidth_waits(void **state)
         assert_int_equal(pump(), FLOW_LATER);
         assert_int_equal(the_wall.bytes_out, 0);
         the_wall.out.tokens = 8;
-        assert_int_equal(pump(), FLOW_LATER);  /* whether more is there is not even looked at */
+        assert_int_equal(pump(), FLOW_LATER);  /* does not even check for more bytes */
         expect_text("12345678");
 }
 
@@ -269,7 +270,10 @@ a_held_greeting_is_bounded(void **state)
         assert_int_equal(flow.hold.room, JUDGE_HOLD_MAX);
 }
 
-/* Many small requests cost much to judge: each turn judges some, and nothing is lost or passed early, not even the end. */
+/*
+ * Many small requests cost much to judge: each turn judges some. No byte is lost or passed early,
+ * and neither is the end.
+ */
 static void
 many_requests_take_many_turns(void **state)
 {

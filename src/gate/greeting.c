@@ -109,8 +109,8 @@ go_on(struct connection *c)
 }
 
 /*
- * The preface and other frames that are not a request may pass, but no request followed for a
- * moment. Small pieces do not extend that moment.
+ * Waits QUIET_MS for a request after the preface and other frames, which may pass. Without a
+ * request the gate then connects. Small pieces do not extend that time.
  */
 static void
 wait_for_request(struct connection *c)

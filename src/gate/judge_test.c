@@ -1,5 +1,5 @@
 /*
- * gate/judge_test.c - of each request no byte passes before it is known whom it is for.
+ * gate/judge_test.c - no byte of a request passes before its host is known.
  */
 #include "gate/judge.h"
 
@@ -37,7 +37,7 @@ the_list(void)
         return p;
 }
 
-/* The answer must not depend on how the bytes are cut. */
+/* The result must not depend on how the bytes are split. */
 static void
 take(const struct row *r, size_t step)
 {
@@ -104,7 +104,7 @@ a_websocket_waits_for_its_answer(void **state)
 #define EARLY "\x17\3\3\0\3abc"
 #define SIZED(text) text, sizeof(text) - 1
 
-/* Whom TLS is for when it greets a second time, with what may stand before that. */
+/* The host of a second TLS greeting, with records that may precede it. */
 static void
 H13_a_second_greeting_is_for_the_same_host(void **state)
 {

@@ -1,13 +1,15 @@
 /*
  * gate/name_server.c - the name server inside a wall.
  *
- *     question --permitted?--> index --listeners there?--> answer
- *                  \-> NXDOMAIN            \-> LISTEN to the box, wait --LISTENED or 2 s--> answer
+ *     question --permitted?--> index --listeners open?--> answer
+ *                  \-> NXDOMAIN      \-> LISTEN to the box, wait --LISTENED or 2 s--> answer
  *
  * Room: gate (acting). Touches: net, clock, mem.
- * Theory: an answer comes from the address that was asked, whichever that was. What cannot be answered at once is a small struct with a deadline; past QUESTIONS_MAX
- * of them the answer goes out without its listeners, and a connection that finds none is reset by the kernel: never another way out. A name of which no port can be
- * listened to has no answer (SERVFAIL): what listens there instead is the payload's own, and nobody is to take it for the one outside.
+ * Theory: an answer comes from the address that was asked, whichever it was. A question that must
+ * wait is a small struct with a deadline. Past QUESTIONS_MAX of them, the answer is sent before its
+ * listeners exist. The kernel then resets a connection that finds no listener; it never takes
+ * another path. If no port of a name has a listener of the gate, the answer is SERVFAIL. A server
+ * of the payload may use that port, and a client must not mistake it for the one outside.
  */
 #include "gate/name_server.h"
 
@@ -23,11 +25,12 @@
 #include "gate/patience.h"
 #include "proto/dns.h"
 
-enum { DATAGRAM_MAX = 2048, STREAM_ROOM = 1024, TTL_DENIED_S = 5, REASON_MAX = 400, NAME_PORTS_MAX = 128 /* of one name: those below 1024 and the pairs of a wall are fewer */ };
+/* NAME_PORTS_MAX: ports of one name; a wall has fewer pairs, and fewer ports below 1024. */
+enum { DATAGRAM_MAX = 2048, STREAM_ROOM = 1024, TTL_DENIED_S = 5, REASON_MAX = 400, NAME_PORTS_MAX = 128 };
 
 /* Where an answer goes. */
 struct origin {
-        struct dns_stream *stream;             /* or NULL: */
+        struct dns_stream *stream;             /* or NULL; then: */
         int fd;
         struct sockaddr_in6 client, to;        /* to: the address that was asked */
         struct in6_pktinfo info;
@@ -54,14 +57,14 @@ struct dns_stream {
         struct dns_stream *next;
         struct sockaddr_in6 client, to;
         bool is_dead, is_waiting;              /* for the answer to its last question */
-        bool by_edges;                         /* watched so, while its wall rests */
+        bool by_edges;                         /* edge-triggered, while its wall rests */
         size_t len;
         uint8_t bytes[2 + STREAM_ROOM];
 };
 
 static void stream_go_on(struct dns_stream *s);
 
-/* -- answers -------------------------------------------------------------------------------------------------------- */
+/* -- answers ----------------------------------------------------------------------------------- */
 
 static void
 send_datagram(const struct origin *o, const uint8_t *bytes, size_t len)
@@ -79,7 +82,8 @@ send_datagram(const struct origin *o, const uint8_t *bytes, size_t len)
         c->cmsg_type = IPV6_PKTINFO;
         c->cmsg_len = (__typeof__(c->cmsg_len))CMSG_LEN(sizeof o->info);
         memcpy(CMSG_DATA(c), &o->info, sizeof o->info);
-        (void)sendmsg(o->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);          /* what does not fit is asked for again */
+        /* if it does not fit, the client asks again */
+        (void)sendmsg(o->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static void
@@ -94,7 +98,8 @@ stream_end(struct dns_stream *s)
                 (void)close(fd);
                 share_give(&s->wall->gate->sockets, &s->wall->sockets, 1);
         }
-        s->is_dead = true;                     /* freed when its wall next looks: a caller may still hold it */
+        s->is_dead = true;                     /* freed at the wall's next sweep, because a caller
+                                                * may still use it */
 }
 
 static void
@@ -156,7 +161,7 @@ refuse(struct wall *w, const struct origin *o, const struct dns_query *q, enum d
         reply_code(o, q, reason == DENIAL_TOO_MANY_NAMES ? DNS_REFUSED : DNS_NXDOMAIN, text);
 }
 
-/* -- questions that wait for listeners ----------------------------------------------------------------------------------- */
+/* -- questions that wait for listeners --------------------------------------------------------- */
 
 static void
 question_end(struct question *q)
@@ -171,7 +176,10 @@ question_end(struct question *q)
         free(q);
 }
 
-/* Does anybody of ours listen at one port at least that the list gives this name? Those below 1024 are there from the beginning. */
+/*
+ * True: the gate listens on at least one port that the list gives this name. Those below 1024 exist
+ * from the begin.
+ */
 static bool
 is_served(const struct wall *w, const struct egress_host *host, uint32_t index)
 {
@@ -184,7 +192,10 @@ is_served(const struct wall *w, const struct egress_host *host, uint32_t index)
         return false;
 }
 
-/* A name's address where only a server of the payload's own would answer leads to the wrong one: then the name cannot be told just now. */
+/*
+ * Replies with the name's address. If only a server of the payload would answer there, it replies
+ * SERVFAIL instead.
+ */
 static void
 reply_found(struct wall *w, const struct origin *o, const struct dns_query *q, uint32_t index)
 {
@@ -217,7 +228,10 @@ question_late(struct loop_timer *t)
         question_answer((struct question *)((char *)t - offsetof(struct question, timer)));
 }
 
-/* The ports that the list gives this name, as far as nobody listens for them; each is asked for. */
+/*
+ * Requests a listener for each port that the list gives this name and that has none yet. Returns
+ * their number.
+ */
 static size_t
 ask_listeners(struct wall *w, const struct egress_host *host, uint32_t index, struct wanted ret[LISTEN_PORTS_MAX])
 {
@@ -245,14 +259,17 @@ name_server_listened(struct wall *w, uint32_t number, uint32_t *ret_index, uint1
                                 continue;
                         *ret_index = q->index;
                         *ret_port = q->wanted[i].port;
-                        if (sys == ENFILE && wall_retire_listener(w)) {        /* there is room for it now */
+                        /* there is room for it now */
+                        if (sys == ENFILE && wall_retire_listener(w)) {
                                 q->wanted[i].number = wall_ask_listener(w, *ret_index, *ret_port);
                                 if (q->wanted[i].number != 0)
                                         return true;
                         }
                         q->wanted[i] = q->wanted[--q->wanted_count];
                         host = names_find(w->names, q->index, loop_now_ms(), &is_retired);
-                        /* Questions for A and AAAA come together, and each asks: the second finds the port taken by the first. */
+                        /* Questions for A and AAAA arrive together, and both request the port. The
+                         * second request fails with EADDRINUSE, because the first one opened the
+                         * port. */
                         if (sys != 0 && !wall_has_listener(w, *ret_index, *ret_port)) {
                                 struct denial_note note = { .reason = sys == EADDRINUSE ? DENIAL_TAKEN : sys == ENFILE ? DENIAL_PORTS : DENIAL_FAILED, .host = host ? host->text : "", .other = "", .port = *ret_port,
                                                             .is_udp = !q->origin.stream, .client = &q->origin.client, .to = &q->origin.to };
@@ -276,11 +293,12 @@ name_server_go_on(struct wall *w)
                 if (done->wanted_count > 0)
                         continue;
                 question_answer(done);
-                q = w->questions;              /* an answer over TCP may have let the next question in */
+                q = w->questions;              /* an answer over TCP may have added the next
+                                                * question */
         }
 }
 
-/* Answers, now or once the listeners are there. */
+/* Answers at once, or when the listeners are open. */
 static void
 answer_address(struct wall *w, const struct origin *o, const struct dns_query *q, const struct egress_host *host, uint32_t index)
 {
@@ -302,14 +320,15 @@ answer_address(struct wall *w, const struct origin *o, const struct dns_query *q
                 question_answer(late);
 }
 
-/* -- one question ----------------------------------------------------------------------------------------------------------- */
+/* -- one question ------------------------------------------------------------------------------ */
 
 static void
 give_address(struct wall *w, const struct origin *o, const struct dns_query *q, const struct egress_host *host)
 {
         uint32_t index;
 
-        if (!names_has(w->names, host) && !wall_can_tell(w)) { /* a name that the box does not know must not be given out */
+        /* never issue a name that the box does not know */
+        if (!names_has(w->names, host) && !wall_can_tell(w)) {
                 reply_code(o, q, DNS_SERVFAIL, NULL);
                 return;
         }
@@ -320,7 +339,10 @@ give_address(struct wall *w, const struct origin *o, const struct dns_query *q, 
                 answer_address(w, o, q, host, index);
 }
 
-/* `_http._tcp.NAME` (SRV), `_8443._https.NAME` (HTTPS) of a name that is listed: a program looks for records that are not there, and goes on to ask for NAME; nothing is refused. */
+/*
+ * `_http._tcp.NAME` (SRV), `_8443._https.NAME` (HTTPS) of a listed name: a program looks for
+ * optional records, and then asks for NAME. This is not a refusal.
+ */
 static bool
 is_service_of_listed(const struct egress_policy *p, const struct egress_host *host)
 {
@@ -356,7 +378,9 @@ decide(struct wall *w, const struct origin *o, const struct dns_query *q)
         } else if (q->type == DNS_A || q->type == DNS_AAAA) {
                 give_address(w, o, q, &host);
         } else {
-                reply_code(o, q, DNS_NOERROR, NULL);           /* there, and without records of this type: HTTPS and SVCB would carry ECH keys */
+                /* The name exists, without records of this type: HTTPS and SVCB would contain ECH
+                 * keys. */
+                reply_code(o, q, DNS_NOERROR, NULL);
         }
 }
 
@@ -383,7 +407,7 @@ hear(struct wall *w, const struct origin *o, const uint8_t *bytes, size_t len)
         }
 }
 
-/* -- datagrams ----------------------------------------------------------------------------------------------------------- */
+/* -- datagrams --------------------------------------------------------------------------------- */
 
 void
 name_server_datagrams(struct listener *l)
@@ -399,13 +423,16 @@ name_server_datagrams(struct listener *l)
                 struct cmsghdr *c;
 
                 if (got < 0) {
-                        listener_failed(l, i == 0 ? EIO : errno);      /* woken for nothing: whoever shares the socket has shut it down */
+                        /* woken without a datagram: another holder has shut down the socket */
+                        listener_failed(l, i == 0 ? EIO : errno);
                         return;
                 }
                 o.to = (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_port = htons(l->port) };
-                c = CMSG_FIRSTHDR(&m);         /* of both families it comes first, IPv4 as mapped */
+                c = CMSG_FIRSTHDR(&m);         /* the first header for both families, IPv4 as
+                                                * mapped */
                 if (!c || c->cmsg_level != IPPROTO_IPV6 || c->cmsg_type != IPV6_PKTINFO) {
-                        listener_failed(l, ENOTSOCK);          /* no datagram: somebody shut the socket down */
+                        /* no datagram: the socket was shut down */
+                        listener_failed(l, ENOTSOCK);
                         return;
                 }
                 memcpy(&o.info, CMSG_DATA(c), sizeof o.info);
@@ -416,7 +443,7 @@ name_server_datagrams(struct listener *l)
         }
 }
 
-/* -- streams ------------------------------------------------------------------------------------------------------------- */
+/* -- streams ----------------------------------------------------------------------------------- */
 
 static void
 stream_sweep(struct wall *w, bool all)
@@ -439,7 +466,7 @@ stream_sweep(struct wall *w, bool all)
         }
 }
 
-/* Answers each whole question that came, one after the other. */
+/* Answers each complete question, one after the other. */
 static void stream_turn(struct job *j);
 
 static void
@@ -475,7 +502,8 @@ stream_turn(struct job *j)
 
         if (s->by_edges)
                 s->by_edges = loop_watch_change(&s->watch, EPOLLIN) < 0;
-        if (s->len == sizeof s->bytes && s->is_waiting) {      /* asks on while its question waits: enough is enough */
+        /* it sends more questions than fit while one waits */
+        if (s->len == sizeof s->bytes && s->is_waiting) {
                 stream_end(s);
                 return;
         }
@@ -530,7 +558,8 @@ stream_open(struct wall *w, int take_fd, const struct sockaddr_in6 *client)
                 return;
         }
         s->next = w->streams;
-        w->streams = s;                        /* lint: the wall's list has it, and the sweep frees it */
+        w->streams = s;                        /* lint: the wall's list has it, and the sweep frees
+                                                * it */
         w->stream_count++;
         (void)loop_timer_set(w->gate->loop, &s->timer, loop_now_ms() + STREAM_MS, stream_late);
 }

@@ -1,10 +1,11 @@
 /*
- * gate/patience.c - accepting without being made to wait.
+ * gate/patience.c - accepts a connection without a risk to block.
  *
  * Room: gate (acting). Touches: net, signals of this process.
- * Theory: O_NONBLOCK belongs to the open socket, which a box has as well: one that was taken over can clear it, empty the queue first, and hold up every wall there is.
- * No check before accept4(2) closes that, so a clock rings while we are in it: it comes back, and that wall is let go. Who accepts all the time sets
- * the clock once a second, who accepts nothing hears it once.
+ * Theory: O_NONBLOCK belongs to the open socket, which a box holds too. A compromised box can clear
+ * it, empty the queue first, and so block the gate for every wall. No check before accept4(2)
+ * prevents that. So a timer signal interrupts accept4(2), and the gate drops that wall. A busy gate
+ * sets the timer once a second; an idle gate gets one signal.
  */
 #include "gate/patience.h"
 
@@ -31,7 +32,7 @@ rings(int number)
 
         (void)number;
         is_set = 0;
-        if (is_accepting)                      /* it may be about to block: once more */
+        if (is_accepting)                      /* the call may be about to block: repeat */
                 set();
         errno = before;
 }
@@ -39,7 +40,8 @@ rings(int number)
 void
 patience_begin(void)
 {
-        struct sigaction on_ring = { .sa_handler = rings };    /* without SA_RESTART */
+        /* without SA_RESTART, so that the call is interrupted */
+        struct sigaction on_ring = { .sa_handler = rings };
 
         (void)sigaction(SIGALRM, &on_ring, NULL);
 }

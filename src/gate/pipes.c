@@ -1,5 +1,5 @@
 /*
- * gate/pipes.c - pipes for splice(2), lent for as long as bytes lie in them.
+ * gate/pipes.c - pipes for splice(2), each lent while it contains bytes.
  *
  * Room: gate (acting). Touches: fd, mem.
  */

@@ -1,10 +1,12 @@
 /*
- * gate/proxy.c - for programs that insist on a proxy: CONNECT to the gate's own address leads to the same judgments.
+ * gate/proxy.c - a proxy for programs that need one: CONNECT to the gate's own address leads to the
+ * same checks.
  *
  * Room: gate (acting). Touches: net.
- * Theory: what CONNECT names takes the place of the name that an address was given out for; then everything is as for any connection: the greeting inside has to agree,
- * and 403 says why not. A plain request in proxy form (GET http://host/path) is written anew as its origin expects it, and is the last of its connection: the next
- * one may be for another host, and comes over a connection of its own.
+ * Theory: the host in CONNECT replaces the name of the address. The connection then continues like
+ * any other: the greeting inside must match, and a 403 gives the reason if it does not. A plain
+ * request in proxy form (GET http://host/path) is rewritten as its origin expects it. It is the
+ * last one of its connection, because the next may be for another host.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +40,7 @@ find_destination(struct connection *c, const struct authority *target)
                 return DENIAL_BAD_NAME;
         }
         reason = layer_is_off(LAYER_CONNECTION) ? DENIAL_NONE : admit_connection(&c->policy->p, &c->host, c->port, &entry);
-        /* A name that is asked for here is a question to the resolver as well: it counts as any (H11). */
+        /* A name requested here counts like a DNS question (H11). */
         return reason == DENIAL_NONE && wall_give_name(c->wall, &c->host) == 0 ? DENIAL_TOO_MANY_NAMES : reason;
 }
 
@@ -53,8 +55,10 @@ proxy_answer(struct connection *c)
 }
 
 /*
- * The head of CONNECT is ours and goes no further; what came behind it is the client's greeting. It is answered once it is known what there is to answer: where nothing is
- * looked at, when somebody was reached; else when there is an address that may be dialled, for the greeting comes after the answer, and is judged before anybody is called.
+ * Removes the head of CONNECT, which is for the gate; the bytes after it are the client's greeting.
+ * The gate answers when it knows the result. Without judging, that is after a connect. Otherwise it
+ * is when the destination has an address that may be dialled: the greeting follows the answer, and
+ * is judged before any connect.
  */
 static void
 enter(struct connection *c, size_t head_len)
@@ -73,9 +77,9 @@ enter(struct connection *c, size_t head_len)
         }
 }
 
-/* -- requests in proxy form ---------------------------------------------------------------------------------------- */
+/* -- requests in proxy form -------------------------------------------------------------------- */
 
-/* Is it a field between client and proxy alone? */
+/* True: the field is only between client and proxy. */
 static bool
 is_hop_field(const char *line)
 {
@@ -87,7 +91,10 @@ is_hop_field(const char *line)
         return false;
 }
 
-/* The head without the proxy in it; it was found to be well-formed, so lines end in CRLF and the target begins with http://. Gives its length. */
+/*
+ * Writes the head in origin form. It is known to be well-formed: lines end in CRLF, and the target
+ * starts with http://. Returns its length in bytes.
+ */
 static size_t
 write_origin_form(const char *head, size_t len, char *ret)
 {
@@ -110,7 +117,7 @@ write_origin_form(const char *head, size_t len, char *ret)
         return at + sizeof last_field - 1;
 }
 
-/* Puts the new head before the rest of what came, and lets it be judged as any request. */
+/* Puts the new head before the other bytes, and has it judged like any request. */
 static void
 enter_plain(struct connection *c, size_t head_len)
 {
@@ -145,7 +152,8 @@ proxy_look(struct connection *c)
         struct http1 reader;
         struct error e;
         size_t pass, head_len = 0;
-        int found = http_head_scan(h->bytes, h->len, &c->scanned, &head_len, &e);     /* each byte once, however they come */
+        /* scans each byte once, however the bytes are split */
+        int found = http_head_scan(h->bytes, h->len, &c->scanned, &head_len, &e);
         enum denial reason;
 
         if (found == 0)
@@ -169,7 +177,7 @@ proxy_look(struct connection *c)
                 return;
         }
         if (reader.request.form != HTTP1_AUTHORITY && !is_plain_request(&reader.request)) {
-                (void)find_destination(c, &reader.request.target);      /* for whom, it is told */
+                (void)find_destination(c, &reader.request.target);      /* for the report */
                 refuse(c, reader.request.form != HTTP1_ABSOLUTE ? DENIAL_MALFORMED : reader.request.is_secure_target ? DENIAL_PROXY_FORM : DENIAL_UPGRADE);
                 return;
         }

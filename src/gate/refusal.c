@@ -1,5 +1,5 @@
 /*
- * gate/refusal.c - saying no, so that it can be read: to the one who asked, in the protocol it speaks, and to the box.
+ * gate/refusal.c - reports a refusal to the client, in its own protocol, and to the box.
  *
  * Room: gate (acting). Touches: net.
  */
@@ -11,7 +11,7 @@
 
 enum { TEXT_MAX = 900, BODY_MAX = TEXT_MAX + 600, ANSWER_MAX = 2048, TLS_UNRECOGNIZED_NAME = 112, TLS_ACCESS_DENIED = 49, TLS_INTERNAL_ERROR = 80, HTTP2_REFUSED = 0xb /* ENHANCE_YOUR_CALM */ };
 
-/* As JSON's strings are written; what is no printable ASCII becomes "?": none of it should be there. */
+/* Escapes a JSON string. A byte that is not printable ASCII becomes "?"; none is expected. */
 static void
 write_json(const char *text, char *ret, size_t room)
 {
@@ -25,7 +25,10 @@ write_json(const char *text, char *ret, size_t room)
         ret[at] = '\0';
 }
 
-/* Who was asked for: the name, or the address where no name leads to it. That of the proxy (asked on its own port for another) is nobody's. */
+/*
+ * The requested name, or the address if no name belongs to it. The proxy's own address, used to
+ * reach another host, counts as no host.
+ */
 static const char *
 asked_for(const struct connection *c, char ret[INET6_ADDRSTRLEN])
 {
@@ -52,7 +55,7 @@ status_of(enum denial reason)
         }
 }
 
-/* The same words in every version of HTTP. Gives their length. */
+/* The same text in every version of HTTP. Returns its length in bytes. */
 static int
 write_body(enum denial reason, const char *host, uint16_t port, const char *other, char ret[BODY_MAX])
 {
@@ -79,7 +82,7 @@ refusal_http(enum denial reason, const char *host, uint16_t port, const char *ot
         return len < 0 || (size_t)len >= room ? 0 : (size_t)len;
 }
 
-/* One fatal alert; the record's version is that of a first answer. */
+/* One fatal alert; the record has the version of a first answer. */
 static void
 leave_tls(struct connection *c, enum denial reason)
 {
@@ -92,11 +95,11 @@ leave_tls(struct connection *c, enum denial reason)
         connection_leave(c, alert, sizeof alert);
 }
 
-/* -- HTTP/2 ----------------------------------------------------------------------------------------------------------- */
+/* -- HTTP/2 ------------------------------------------------------------------------------------ */
 
 enum { HTTP2_HEAD = 9, HTTP2_DATA = 0, HTTP2_HEADERS = 1, HTTP2_SETTINGS = 4, HTTP2_GOAWAY = 7, HTTP2_ACK = 1, HTTP2_END_STREAM = 1, HTTP2_END_HEADERS = 4 };
 
-/* Gives where the next one begins. */
+/* Returns the position of the next frame. */
 static char *
 write_frame(char *at, int type, int flags, uint32_t stream, const char *bytes, size_t len)
 {
@@ -114,7 +117,10 @@ put(char *at, const char *bytes, size_t len)
         return at + len;
 }
 
-/* As refusal_http(). Fields are literals, and nothing of a table is used but names that are in everybody's (RFC 7541, 6.2.2 and appendix A): :status 8, content-type 31. */
+/*
+ * Like refusal_http(). Fields are literals. Of the tables it uses only names in the static one (RFC
+ * 7541, 6.2.2 and appendix A): :status 8, content-type 31.
+ */
 static char *
 write_answer(char *at, const struct connection *c, enum denial reason, const char *other, uint32_t stream, bool is_head)
 {
@@ -134,7 +140,7 @@ write_answer(char *at, const struct connection *c, enum denial reason, const cha
         return is_head ? at : write_frame(at, HTTP2_DATA, HTTP2_END_STREAM, stream, body, (size_t)body_len);
 }
 
-/* SETTINGS, the answer where there is a request to answer, then GOAWAY with the reason as debug data. */
+/* SETTINGS, the answer if a request exists, then GOAWAY with the reason as debug data. */
 static void
 leave_http2(struct connection *c, enum denial reason, const char *other)
 {

@@ -1,10 +1,14 @@
 /*
  * gate/resolver.c - the addresses of a name, from the resolvers of the host.
  *
- * Room: gate (acting). Touches: net, clock, mem; /etc/resolv.conf and /etc/hosts once, at its making.
- * Theory: an entry is a name that is being asked for, or was. c-ares tells which sockets it waits for; each is a watcher in a small list. Ids and ports of questions
- * are random: c-ares seeds its ids while /dev/urandom can still be opened, and its socket, with its port, goes when no question is left. When a connection to a resolver
- * fails, c-ares asks again all that it has open with that resolver, and what was tried often enough fails: so there are two of it, one for datagrams, one for TCP.
+ * Room: gate (acting). Touches: net, clock, mem; /etc/resolv.conf and /etc/hosts once, at its
+ * start.
+ * Theory: an entry is a name with an open question or a kept answer. c-ares reports which sockets
+ * it waits for; each has a watcher in a small list. Ids and ports of questions are random. c-ares
+ * seeds its ids while /dev/urandom can still be opened, and closes its socket, with its port, when
+ * no question is left. When a connection to a resolver fails, c-ares repeats all open questions to
+ * that resolver, and some of them run out of tries. So there are two channels, one for datagrams,
+ * one for TCP.
  */
 #include "gate/resolver.h"
 
@@ -23,25 +27,27 @@
 #include "spec/egress.h"
 
 enum { BUCKETS = 1024, ENTRIES_MAX = 4096, TCP_MAX = 64, KEEP_LEAST_S = 1, KEEP_MAX_MS = 60000, KEEP_FAILED_MS = 1000, KEEP_OLD_MS = 60000, SECOND_MS = 1000,
-       ASK_BURST = 256, ASK_PER_SECOND = 32, ASK_FOR_NEW = 128 /* of the burst only names that have no answer yet take */, SOCKETS_MAX = 64, TRY_MS = 2000, TRIES = 2, ADDRS_EACH = RESOLVER_ADDRESSES_MAX / 2,
+       /* ASK_FOR_NEW: the last part of the burst is only for names without an answer yet. */
+       ASK_BURST = 256, ASK_PER_SECOND = 32, ASK_FOR_NEW = 128, SOCKETS_MAX = 64, TRY_MS = 2000, TRIES = 2, ADDRS_EACH = RESOLVER_ADDRESSES_MAX / 2,
        CLASS_IN = 1, TYPE_A = 1, TYPE_AAAA = 28, HOSTS_ARENA_MAX = 4 << 20 };
 
 struct entry {
         struct resolver *resolver;
         struct entry *next;                    /* in its bucket */
         struct resolver_wait *waiting;
-        struct resolver_user *user;            /* whose question it is, while it is open; NULL: nobody's any more */
-        size_t tcp_count;                      /* of its questions, asked over TCP */
+        struct resolver_user *user;            /* the user that asked, while its question is open;
+                                                * NULL: it left */
+        size_t tcp_count;                      /* of its questions, over TCP */
         bool is_tcp4, is_tcp6;
         uint64_t until_ms;
-        int pending;                           /* questions without an answer */
+        int pending;                           /* unanswered questions */
         int ttl_s;
         size_t count4, count6;
         struct egress_address found4[ADDRS_EACH], found6[ADDRS_EACH];
         char host[EGRESS_HOST_MAX + 1];
 };
 
-/* One of c-ares. */
+/* One c-ares channel. */
 struct asker { struct resolver *resolver; ares_channel channel; struct loop_timer timer; };
 
 struct socket_watch { struct loop_watch watch; struct asker *asker; };
@@ -51,13 +57,13 @@ struct resolver {
         struct asker udp, tcp;
         struct socket_watch sockets[SOCKETS_MAX];
         struct entry *buckets[BUCKETS];
-        size_t count, sweep;                   /* entries; the bucket to look at for old ones next */
-        struct share_pool open, over_tcp;      /* entries with questions that are open; questions over TCP */
-        struct arena arena;                    /* of what /etc/hosts says */
+        size_t count, sweep;                   /* entries; the next bucket to sweep */
+        struct share_pool open, over_tcp;      /* entries with open questions; questions over TCP */
+        struct arena arena;                    /* for the content of /etc/hosts */
         struct hosts hosts;
 };
 
-/* -- c-ares and the loop ---------------------------------------------------------------------------------------- */
+/* -- c-ares and the loop ----------------------------------------------------------------------- */
 
 static void
 expired(struct loop_timer *t);
@@ -91,7 +97,7 @@ socket_ready(struct loop_watch *w, uint32_t events)
         set_timer(a);
 }
 
-/* c-ares says what it waits for on a socket of its own; neither way: it closes it next. */
+/* c-ares reports what it waits for on its socket. Neither: it closes the socket next. */
 static void
 socket_state(void *data, ares_socket_t fd, int readable, int writable)
 {
@@ -114,13 +120,14 @@ socket_state(void *data, ares_socket_t fd, int readable, int writable)
                         (void)loop_watch_change(&s->watch, events);
                 return;
         }
-        if (events == 0 || !spare)             /* without a place for it the question runs into its time, and is asked again */
+        /* without a free place the question times out, and is repeated */
+        if (events == 0 || !spare)
                 return;
         spare->asker = a;
         (void)loop_watch_add(r->loop, &spare->watch, fd, events, socket_ready);
 }
 
-/* -- entries ------------------------------------------------------------------------------------------------------ */
+/* -- entries ----------------------------------------------------------------------------------- */
 
 static struct entry **
 bucket_of(struct resolver *r, const char *host)
@@ -132,7 +139,7 @@ bucket_of(struct resolver *r, const char *host)
         return &r->buckets[hash % BUCKETS];
 }
 
-/* Takes away what is old in one bucket, or whatever nobody waits for, where `all`. */
+/* Frees expired entries of one bucket; with `all`, every entry that no request waits for. */
 static void
 sweep(struct resolver *r, struct entry **at, uint64_t now, bool all)
 {
@@ -182,7 +189,7 @@ entry_make(struct resolver *r, const char *host, struct resolver_user *u, uint64
         return e;
 }
 
-/* IPv6 and IPv4 by turns, IPv6 first. */
+/* IPv6 and IPv4 alternate, IPv6 first. */
 static size_t
 interleave(const struct entry *e, struct egress_address ret[RESOLVER_ADDRESSES_MAX])
 {
@@ -217,7 +224,8 @@ tell_all(struct entry *e)
         int keep_ms = count > 0 ? e->ttl_s * 1000 : KEEP_FAILED_MS;
 
         e->until_ms = loop_now_ms() + (uint64_t)(keep_ms < KEEP_MAX_MS ? keep_ms : KEEP_MAX_MS);
-        e->pending++;                          /* it stays while callbacks ask for the same again */
+        e->pending++;                          /* keeps the entry while callbacks ask for the same
+                                                * name again */
         while (e->waiting) {
                 struct resolver_wait *w = e->waiting;
 
@@ -248,7 +256,10 @@ answered(struct entry *e)
         tell_all(e);
 }
 
-/* Did the answer not fit, and is it asked for over TCP now? Once for each type; beyond what its wall may, what did fit is all there is. */
+/*
+ * True: the answer was truncated, and the question is repeated over TCP. This happens once per
+ * type. Beyond the wall's share of TCP, the truncated answer is used.
+ */
 static bool
 ask_again(struct entry *e, int status, const unsigned char *bytes, int len, bool *is_asked, int type, ares_callback answer)
 {
@@ -323,7 +334,7 @@ resolver_leave(struct resolver *r, struct resolver_user *u)
         share_leave(&r->over_tcp, &u->tcp);
 }
 
-/* May it have one more asked, so that so many are left? */
+/* True: the user may ask one more question, and keeps `to_be_left` afterwards. */
 static bool
 may_ask(struct resolver_user *u, uint64_t now, unsigned to_be_left)
 {
@@ -339,7 +350,10 @@ may_ask(struct resolver_user *u, uint64_t now, unsigned to_be_left)
         return true;
 }
 
-/* The answer that serves, or whoever waits for one; NULL: it has to be asked for anew, as far as this may be. */
+/*
+ * An entry with a valid answer or an open question. NULL: a new question is needed, if *ret_may_ask
+ * permits.
+ */
 static struct entry *
 find_answer(struct resolver *r, const char *host, struct resolver_user *u, uint64_t now, bool *ret_may_ask)
 {
@@ -390,14 +404,14 @@ resolver_ask(struct resolver *r, struct resolver_wait *w, const char *host, stru
         e->waiting = w;
         if (!is_new)
                 return;
-        e->pending = 3;                        /* one for us: an answer may come at once */
+        e->pending = 3;                        /* one extra, because an answer may arrive at once */
         ares_query(r->udp.channel, e->host, CLASS_IN, TYPE_A, answered_a, e);
         ares_query(r->udp.channel, e->host, CLASS_IN, TYPE_AAAA, answered_aaaa, e);
         set_timer(&r->udp);
         answered(e);
 }
 
-/* -- beginning and end ---------------------------------------------------------------------------------------------- */
+/* -- start and end ----------------------------------------------------------------------------- */
 
 static int
 asker_init(struct asker *a, struct resolver *r, int flags, struct error *e)
@@ -411,7 +425,7 @@ asker_init(struct asker *a, struct resolver *r, int flags, struct error *e)
         return result == ARES_SUCCESS ? 0 : fail(e, ERROR_INTERNAL, "the resolver cannot be prepared: %s", ares_strerror(result));
 }
 
-/* A machine without the file has no names in it. */
+/* Without the file, it contains no names. */
 static int
 read_hosts(struct resolver *r, struct error *e)
 {

@@ -1,9 +1,10 @@
 /*
- * gate/share.c - what all walls draw on.
+ * gate/share.c - divides a common resource between walls.
  *
  * Room: gate (acting). Touches: nothing.
- * Theory: however many walls take all they can, a wall's own part is not among what they took. Where more walls come the parts become smaller; what is held beyond them
- * by then stays until it is given back, and only `max` is above that.
+ * Theory: other walls never get a wall's own part, however much they take. With more walls, the
+ * parts become smaller. A wall that holds more than its new part keeps it until it returns it; only
+ * `max` limits the sum.
  */
 #include "gate/share.h"
 
@@ -13,7 +14,7 @@ common_of(const struct share_pool *p)
         return p->max / 100 * p->common_percent + p->max % 100 * p->common_percent / 100;
 }
 
-/* A wall's own part; of a pool that has anything, never nothing. */
+/* A wall's own part; at least 1 unless the pool is empty. */
 static size_t
 part_of(const struct share_pool *p)
 {
@@ -58,7 +59,7 @@ share_take(struct share_pool *p, struct share *s, size_t n)
         return true;
 }
 
-/* What is common first: the own part is the one that the next may count on. */
+/* Returns the common part first, because the next take relies on the own part. */
 void
 share_give(struct share_pool *p, struct share *s, size_t n)
 {

@@ -1,5 +1,5 @@
 /*
- * gate/share_test.c - whoever takes all he can leaves the others their part.
+ * gate/share_test.c - a wall that takes all it can leaves the others their part.
  */
 #include "gate/share.h"
 
@@ -52,7 +52,7 @@ many(void **state)
         assert_int_equal(p.taken + p.common + p.walls, 0);
 }
 
-/* Parts become smaller by each wall that comes; none takes more than there is. */
+/* Each new wall makes the parts smaller; no wall takes more than there is. */
 static void
 one_by_one(void **state)
 {
@@ -66,7 +66,7 @@ one_by_one(void **state)
                 taken += take_all(&p, &s[i], 1);
         }
         assert_true(taken <= MAX && taken == p.taken);
-        p.max = taken / 2;                     /* descriptors of new listeners, say */
+        p.max = taken / 2;                     /* for example, for descriptors of new listeners */
         assert_false(share_take(&p, &s[0], 1));
         for (size_t i = 0; i < WALLS; i++)
                 share_leave(&p, &s[i]);

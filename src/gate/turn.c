@@ -1,10 +1,11 @@
 /*
- * gate/turn.c - whose turn it is.
+ * gate/turn.c - a scheduler for the work of all walls.
  *
  * Room: gate (acting). Touches: nothing.
- * Theory: a line that was empty is fresh, and goes before those that wait; once its part is used up, or it has no more to do, it goes behind them. So a wall that asks for
- * little is not behind those that ask for all there is, and one that only seems to ask for little is fresh once in a round. What was used beyond a part is paid in the
- * next rounds.
+ * Theory: a queue that was empty is fresh, and runs before those that wait. When its part is used
+ * up, or it has no more work, it goes behind them. So a wall with little work is not delayed by
+ * busy walls, and one that only appears to have little is fresh once per round. Cost beyond a part
+ * is subtracted in the next rounds.
  */
 #include "gate/turn.h"
 
@@ -126,7 +127,10 @@ turn_use(struct turn *turn, size_t cost)
                 turn->turns->said += (int64_t)cost;
 }
 
-/* Time that nobody said. At most a part: the kernel may have let others run meanwhile. */
+/*
+ * Adds the time beyond the declared cost, at most one part: the kernel may have run other processes
+ * meanwhile.
+ */
 static void
 settle(struct turn *turn)
 {
@@ -168,7 +172,7 @@ turn_resume(struct turn *turn)
         set_state(turn, TURN_WAITING);
 }
 
-/* One after the other, as far as its part goes. */
+/* Runs the jobs of a wall, one after the other, within its part. */
 static void
 run_jobs(struct turn *turn)
 {
@@ -202,5 +206,6 @@ turns_take(struct turns *t)
         }
         if (turn->left <= 0)
                 turn->left += TURN_PART;
-        set_state(turn, TURN_WAITING);         /* an empty one too: what it wants next comes after those that wait now */
+        /* even an empty queue: its next job runs after those that wait now */
+        set_state(turn, TURN_WAITING);
 }

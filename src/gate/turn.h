@@ -19,8 +19,7 @@
 #include <stdint.h>
 
 enum {
-        TURN_PART = 128,               /* cost that a wall may use in one turn; a unit is about 1
-                                        * us */
+        TURN_PART = 128,               /* cost that a wall may use in one turn; 1 is about 1 us */
         TURN_JOB = 1,                  /* base cost of any job; in addition: */
         TURN_CONNECTION = 12,          /* accept, connect */
         TURN_QUESTION = 6,             /* an answer */

@@ -1,5 +1,5 @@
 /*
- * gate/turn_test.c - a wall that wants much keeps no other waiting for longer than its part.
+ * gate/turn_test.c - a busy wall delays others for no longer than its part.
  */
 #include "gate/turn.h"
 
@@ -10,7 +10,7 @@ enum { BUSY = 4, JOBS = 64, ROUNDS = 1000 };
 struct work { struct job job; struct turn *turn; size_t cost, done; bool goes_on; };
 
 static struct turns turns;
-static size_t used;            /* since somebody last looked */
+static size_t used;            /* since the last check */
 
 static void
 run(struct job *j)
@@ -24,7 +24,7 @@ run(struct job *j)
                 turn_want(w->turn, j, run);
 }
 
-/* Nothing of a wall that is paused is done; others go on, and to pause makes nobody fresh. */
+/* No job of a paused wall runs; others continue, and a pause does not make a wall fresh. */
 static void
 a_pause_is_kept(void **state)
 {
@@ -53,7 +53,7 @@ a_pause_is_kept(void **state)
         assert_int_equal(first.done + second.done, 2);
         turn_pause(&paused);
         turn_want(&paused, &first.job, run);
-        turn_close(&paused, &second.job, run);         /* its end waits for nothing */
+        turn_close(&paused, &second.job, run);         /* its end does not wait */
         turns_take(&turns);
         assert_int_equal(first.done, 1);
         assert_int_equal(second.done, 2);
@@ -96,14 +96,14 @@ one_after_the_other(void **state)
                 for (size_t n = 0; n < 2 * BUSY; n++)          /* it rests */
                         turns_take(&turns);
         }
-        assert_true(most <= 16);               /* it was fresh: before all that wait */
+        assert_true(most <= 16);               /* it was fresh, so it ran before all that wait */
         for (size_t i = 1; i < BUSY; i++)
                 assert_in_range(work[i][JOBS - 1].done + 2, work[0][JOBS - 1].done, work[0][JOBS - 1].done + 4);
         for (size_t k = 1; k < JOBS; k++)
                 assert_in_range(work[0][k].done + 1, work[0][0].done, work[0][0].done + 2);
 }
 
-/* One that never rests is served once a round, and waits for a part of each of the others. */
+/* A wall that is always busy runs once a round, after a part of each of the others. */
 static void
 who_always_comes_again(void **state)
 {
@@ -161,7 +161,7 @@ slow(struct job *j)
         run(j);
 }
 
-/* A job that says little and takes long is one that costs much; more than a part is never counted at once. */
+/* A job that declares a low cost and takes long costs much; at most one part is counted at once. */
 static void
 time_counts_too(void **state)
 {

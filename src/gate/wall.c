@@ -2,8 +2,8 @@
  * gate/wall.c - one wall: its sockets, its link, its list, its caps.
  *
  * Room: gate (acting). Touches: fd, net, clock, mem.
- * Theory: a wall knows no other wall. Whatever ends is closed at once and freed when the turn of the loop is over, so no callback ever looks at memory that
- * another has let go.
+ * Theory: a wall does not know other walls. An object that ends is closed at once, and freed after
+ * the turn of the loop. So no callback accesses memory that another one has freed.
  */
 #include "gate/wall.h"
 
@@ -28,7 +28,8 @@
 
 enum {
         LISTENERS_MAX = 4096,
-        NAMES_BURST = 128, NAMES_PER_SECOND = 8,       /* new names: a program uses few, a tunnel in labels many (H11) */
+        /* new names: programs use few, DNS tunnels many (H11) */
+        NAMES_BURST = 128, NAMES_PER_SECOND = 8,
         LINK_BATCH = 16, SECOND_MS = 1000, REST_MS = 100
 };
 
@@ -43,7 +44,7 @@ wall_find(struct gate *g, uint32_t number)
         return NULL;
 }
 
-/* -- listeners ------------------------------------------------------------------------------------------------------ */
+/* -- listeners --------------------------------------------------------------------------------- */
 
 static void
 listener_go_on(struct job *j)
@@ -69,7 +70,8 @@ listener_ready(struct loop_watch *watch, uint32_t events)
 
         (void)events;
         turn_want(&l->wall->turn, &l->job, listener_go_on);
-        if (l->wall->turn.is_paused && !l->by_edges)           /* what waits wakes nobody again before it is looked at */
+        /* a waiting connection must not wake the loop again before the wall's turn */
+        if (l->wall->turn.is_paused && !l->by_edges)
                 l->by_edges = loop_watch_change(&l->watch, EPOLLIN | EPOLLET) == 0;
 }
 
@@ -79,7 +81,10 @@ start_listening(struct wall *w, struct listener *l)
         return l->watch.fd >= 0 ? 0 : loop_watch_add(w->gate->loop, &l->watch, l->fd, EPOLLIN, listener_ready);
 }
 
-/* What a connection has from its listener, without a call for each: small pieces go at once. */
+/*
+ * Options that a connection inherits from its listener, without a call for each: small pieces are
+ * sent at once.
+ */
 static void
 set_up_connections(int fd)
 {
@@ -88,7 +93,10 @@ set_up_connections(int fd)
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
-/* Is it what a box has to hand out: a socket of the internet, listening where it is to? One that waits would make every other wall wait as well. */
+/*
+ * True: the descriptor is a socket that a box may pass: of the internet, and listening in the
+ * expected place. A blocking one would block every other wall.
+ */
 static bool
 is_fit(int fd, enum listener_kind kind)
 {
@@ -102,7 +110,7 @@ is_fit(int fd, enum listener_kind kind)
         return (kind == LISTENER_DNS_UDP ? type == SOCK_DGRAM : type == SOCK_STREAM && accepts != 0) && fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
 }
 
-/* What walls have for themselves, beyond what is spare, no connection gets. */
+/* Descriptors of the walls beyond the spare ones reduce those for connections. */
 static void
 count_files(struct gate *g, int more)
 {
@@ -113,7 +121,7 @@ count_files(struct gate *g, int more)
         g->sockets.max = g->sockets_most > beyond ? g->sockets_most - beyond : 0;
 }
 
-/* Takes the descriptor; closes it when it fails. */
+/* Takes the descriptor; closes it on failure. */
 static int
 listener_add(struct wall *w, int take_fd, enum listener_kind kind, uint16_t port, uint32_t index)
 {
@@ -138,7 +146,7 @@ listener_again(struct loop_timer *t)
         (void)start_listening(((struct listener *)((char *)t - offsetof(struct listener, again)))->wall, (struct listener *)((char *)t - offsetof(struct listener, again)));
 }
 
-/* The link ended although the keeper did not say so: he may give the wall anew. */
+/* The link ended without a message of the keeper, which may add the wall again. */
 static void
 lose(struct wall *w)
 {
@@ -153,11 +161,12 @@ listener_failed(struct listener *l, int sys)
 {
         if (sys == EAGAIN || sys == ECONNABORTED)
                 return;
-        if (sys == EINTR) {                    /* its box let us wait: no box of ours does */
+        if (sys == EINTR) {                    /* its box made accept block: no genuine box does */
                 lose(l->wall);
                 return;
         }
-        pipes_fini(&l->wall->gate->pipes);     /* what is only kept for later is worth less than who waits now */
+        /* frees spare pipes, because a waiting connection needs the descriptors more */
+        pipes_fini(&l->wall->gate->pipes);
         loop_watch_remove(&l->watch);
         (void)loop_timer_set(l->wall->gate->loop, &l->again, loop_now_ms() + REST_MS, listener_again);
 }
@@ -227,7 +236,7 @@ wall_ask_listener(struct wall *w, uint32_t index, uint16_t port)
         return w->link.fd >= 0 && wire_send(w->link.fd, WIRE_WALL_LISTEN, &ask, sizeof ask, NULL, 0) == 0 ? ask.request : 0;
 }
 
-/* -- the link --------------------------------------------------------------------------------------------------------- */
+/* -- the link ---------------------------------------------------------------------------------- */
 
 bool
 wall_can_tell(const struct wall *w)
@@ -247,7 +256,7 @@ wall_tell_named(struct wall *w, uint32_t index, const char *host, bool is_retire
                 (void)wire_send(w->link.fd, WIRE_WALL_NAMED, &m, sizeof m, NULL, 0);
 }
 
-/* What an earlier gate had given out. */
+/* Restores a name that an earlier gate issued. */
 static int
 hear_named(struct wall *w, const void *body, size_t len)
 {
@@ -262,7 +271,8 @@ hear_named(struct wall *w, const void *body, size_t len)
                 return -EPROTO;
         if (names_restore(w->names, m.index, &host, m.is_retired != 0, loop_now_ms()) == 0)
                 return 0;
-        /* More than the cap, which may have become lower: no longer answered, and not given to another either. */
+        /* Beyond a cap that was lowered: the name is no longer answered, and its index stays
+         * reserved. */
         return names_restore(w->names, m.index, &host, 1, loop_now_ms()) < 0 ? -EPROTO : 0;
 }
 
@@ -294,8 +304,10 @@ hear_listened(struct wall *w, const void *body, size_t len, struct wire_message 
         if (answer.sys == 0 ? m->fd_count != 1 && m->fd_count != 2 : m->fd_count != 0)
                 return -EPROTO;
         if (!name_server_listened(w, answer.request, &index, &port, answer.sys))
-                return 0;                      /* nobody waits any more; its descriptors are closed with the message */
-        if (m->fd_count == 1)                  /* of a routed wall: for all names, whichever of them it was asked for first */
+                return 0;                      /* no question waits; the message closes its
+                                                * descriptors */
+        /* of a routed wall: for all names, not only the one that asked first */
+        if (m->fd_count == 1)
                 index = 0;
         for (size_t i = 0; i < m->fd_count && result == 0 && (index != 0 || !wall_has_listener(w, 0, port)); i++) {
                 result = listener_add(w, m->fds[i], LISTENER_TCP, port, index);
@@ -339,7 +351,7 @@ link_ready(struct loop_watch *link, uint32_t events)
         }
 }
 
-/* -- beginning, change, end ---------------------------------------------------------------------------------------------- */
+/* -- begin, change, end ------------------------------------------------------------------------ */
 
 static struct wire_gate_caps
 caps_of(const struct wire_gate_caps *asked)
@@ -446,7 +458,7 @@ wall_add(struct gate *g, const struct wire_gate_policy *head, struct policy *tak
         if (result == 0 && !w->names)
                 result = -ENOMEM;
         if (result == 0 && fcntl(link, F_SETFL, O_NONBLOCK) < 0)
-                result = -errno;               /* one box that does not read holds up no other */
+                result = -errno;               /* a box that does not read must not block others */
         if (result == 0)
                 result = loop_watch_add(g->loop, &w->link, link, EPOLLIN, link_ready);
         if (result < 0) {
@@ -471,7 +483,7 @@ wall_set(struct wall *w, const struct wire_gate_policy *head, struct policy *tak
                 connection_recheck_all(w);
 }
 
-/* However many connections there are, the other walls have their turns meanwhile. */
+/* Ends some connections per turn, so that other walls get their turns. */
 static void
 end_some(struct job *j)
 {
@@ -518,9 +530,9 @@ gate_reap(struct gate *g)
         }
 }
 
-/* -- what may pass ---------------------------------------------------------------------------------------------------- */
+/* -- what may pass ----------------------------------------------------------------------------- */
 
-/* Fills a bucket by the time that went by; never beyond one second's worth. */
+/* Fills a bucket by the elapsed time, at most one second's amount. */
 static void
 refill(struct bucket *b, uint64_t per_second, uint64_t most)
 {
@@ -565,7 +577,8 @@ may_name(struct wall *w)
 {
         if (layer_is_off(LAYER_CAPS))
                 return true;
-        if (loop_now_ms() - w->fresh.at_ms >= SECOND_MS)       /* whole seconds: eight names a second are no eight a millisecond */
+        /* whole seconds, because the tokens of a shorter time round down to 0 */
+        if (loop_now_ms() - w->fresh.at_ms >= SECOND_MS)
                 refill(&w->fresh, NAMES_PER_SECOND, NAMES_BURST);
         if (w->fresh.tokens == 0)
                 return false;
