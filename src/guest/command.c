@@ -2,11 +2,13 @@
  * guest/command.c - one command, from a message to a running process.
  *
  * Room: guest (program). Touches: processes, fd.
- * Theory: until it executes the child has the payload's uid, and whoever has that can stop it. So nobody waits in the kernel for it to execute, as
- * vfork(2) does: a descriptor that executing closes says when to look. To copy no page, the child shares our memory all the same, on a stack and
- * with an errno (thread area) of its own; where that is not possible, or somebody else does so already, it is a fork. It closes everything but 0, 1, 2
- * before it looks at the working directory, so that no name like /proc/self/fd/3 can lead anywhere (A03), and gives the payload fresh signals, mask,
- * umask and niceness (C16).
+ * Theory: until it executes, the child has the payload's uid, and every process with that uid can
+ * stop it. So pid 1 does not block in the kernel until the child executes, as vfork(2) does. A
+ * descriptor that closes on exec signals the moment. The child still shares pid 1's memory, so that
+ * no page is copied, on its own stack and with its own errno (thread area). If that is not
+ * possible, or another child uses it already, it is a fork. The child closes everything except 0,
+ * 1, 2 before it enters the working directory, so that a name such as /proc/self/fd/3 leads nowhere
+ * (A03). It gives the payload fresh signals, mask, umask and niceness (C16).
  */
 #include "guest/command.h"
 
@@ -33,18 +35,22 @@
 #endif
 
 enum { STACK_LEN = 64 * 1024, STACK_USUAL = 8 << 20, PATH_ROOM = 4096, FD_LAST = 4096, FLAGS_KNOWN = WIRE_EXEC_TREE * 2 - 1 };
-enum { USUAL_MS = 5 };                 /* a command has executed by then, as a rule */
+enum { USUAL_MS = 5 };                 /* usual time until a command has executed */
 
-/* A thread area holds errno, and the words that the compiler and the C library look for at its own address. */
+/*
+ * A thread area contains errno, and the words that the compiler and the C library expect at its own
+ * address.
+ */
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1         /* clang says it in its own way */
+#define __SANITIZE_ADDRESS__ 1         /* clang's own way to report it */
 #endif
 #endif
 #if (defined(__x86_64__) || defined(__aarch64__)) && !defined(__SANITIZE_ADDRESS__)
 #define CAN_SHARE 1
 #else
-#define CAN_SHARE 0                    /* a sanitizer keeps more there than we could give it */
+/* a sanitizer keeps more data there than this area can hold */
+#define CAN_SHARE 0
 #endif
 
 struct thread_area {
@@ -53,7 +59,7 @@ struct thread_area {
         unsigned char above[4096];
 };
 
-struct sharing {                       /* what a child that shares our memory works on */
+struct sharing {                       /* the data of a child that shares pid 1's memory */
         const struct command *command;
         struct command_attempt *attempt;
         int report;
@@ -108,7 +114,10 @@ command_close_from(unsigned first)
                 (void)close(fd);
 }
 
-/* Limits of the caller that a process may lift again by itself are lifted; those of the plan are soft and hard at once. */
+/*
+ * Raises limits of the caller that a process may raise by itself. Limits of the plan are both soft
+ * and hard.
+ */
 static void
 freshen_limits(void)
 {
@@ -157,7 +166,8 @@ take_stdio(const struct command *c)
 {
         int high[3];
 
-        for (int i = 0; i < 3; i++)        /* away from 0..2 first, so that no copy overwrites a source */
+        for (int i = 0; i < 3; i++)        /* away from 0..2 first, so that no copy overwrites a
+                                            * source */
                 if ((high[i] = c->stdio[i] > 2 ? c->stdio[i] : fcntl(c->stdio[i], F_DUPFD, 3)) < 0)
                         return -errno;
         for (int i = 0; i < 3; i++)
@@ -175,7 +185,8 @@ command_enter(const char *cwd)
         if (chdir(cwd) < 0)
                 return -errno;
         len = syscall(SYS_getcwd, real, sizeof real);
-        return len < 0 ? -errno : real[0] == '/' ? 0 : -ENOENT;   /* "(unreachable)" is no place inside */
+        /* "(unreachable)" is not inside the sandbox */
+        return len < 0 ? -errno : real[0] == '/' ? 0 : -ENOENT;
 }
 
 static void
@@ -190,7 +201,7 @@ run_script(const struct command *c, const char *path)
                 (void)execve("/bin/sh", argv, c->envp);
 }
 
-/* A program of another machine is no script. */
+/* A program of another machine is not a script. */
 static bool
 is_elf(const char *path)
 {
@@ -203,7 +214,7 @@ is_elf(const char *path)
         return is;
 }
 
-/* The kernel has one errno for several causes; event/lookup.h says which stand for what. */
+/* The kernel uses one errno for several causes; event/lookup.h interprets them. */
 static int
 try_one(const struct command *c, const char *path)
 {
@@ -224,7 +235,10 @@ try_one(const struct command *c, const char *path)
         }
 }
 
-/* As execvp(3): a name with a slash is a path; else PATH is searched, and what is not permitted, or has no interpreter, is reported only at the end. */
+/*
+ * Like execvp(3): a name with a slash is a path; otherwise PATH is searched. A file without
+ * permission or without its interpreter is reported only after the search.
+ */
 int
 command_execute(const struct command *c)
 {
@@ -257,7 +271,8 @@ command_execute(const struct command *c)
 int
 command_prepare(const struct command *c, int keep)
 {
-        if (c->group >= 0 && write(c->group, "0", 1) != 1)     /* first: what follows is counted, and dies with the group */
+        /* first, so that all further work is counted, and is killed with the group */
+        if (c->group >= 0 && write(c->group, "0", 1) != 1)
                 return -errno;
         if (setsid() < 0)
                 return -errno;
@@ -285,7 +300,9 @@ command_dress(const struct command *c, int keep)
         return 0;
 }
 
-/* Comes back only where it could not be executed, with the reason in *ret. `report`, -1: none, is closed by executing. */
+/*
+ * Returns only if execution failed, with the reason in *ret. `report` (-1: none) is closed by exec.
+ */
 static void
 become(const struct command *c, struct command_attempt *ret, int *report)
 {
@@ -375,7 +392,10 @@ command_fork(const struct command *c, int *ret_report)
         return close_report(pair, pid < 0 ? -errno : pid, ret_report);
 }
 
-/* It has executed or gone when nobody holds the other end any more. A stop that came before is found waiting. */
+/*
+ * The child has executed or ended when no process holds the other end any more. This also handles a
+ * stop that came before.
+ */
 static void
 wait_awake(pid_t pid, int report)
 {
@@ -413,7 +433,7 @@ command_start(const struct command *c, enum wire_exec_stage *ret_stage)
                 pid = command_fork(c, &report);
         if (pid > 0) {
                 wait_awake(pid, report);
-                (void)!read(report, &a, sizeof a);     /* of a fork: it says why */
+                (void)!read(report, &a, sizeof a);     /* of a fork: the reason */
                 (void)close(report);
         }
         *ret_stage = (enum wire_exec_stage)a.stage;

@@ -1,4 +1,4 @@
-/* guest/command_test.c - what guest/command.h promises of a message: whole, or refused. */
+/* guest/command_test.c - guest/command.h: a message is complete, or refused. */
 #include "guest/command.h"
 #include "base/unit.h"
 
@@ -8,7 +8,7 @@
 
 enum { ROOM = 16 };
 
-#define TEXT(words) words, sizeof(words) - 1       /* the last NUL is written out where there is one */
+#define TEXT(words) words, sizeof(words) - 1       /* the last NUL is written out if there is one */
 
 struct message_row {
         const char *what;
@@ -45,7 +45,7 @@ static const struct message_row messages[] = {
         { "a length that wraps", 1, 0, TEXT("true\0/\0"), UINT32_MAX - 6, -EPROTO },
 };
 
-/* A body of exactly its length: a sanitizer sees one byte too many. */
+/* A body with exactly its length, so that a sanitizer detects a read of one byte too many. */
 static char *
 body_of(const struct message_row *row, struct wire_message *ret)
 {
@@ -141,7 +141,8 @@ static const struct { const char *strings; size_t len; uint32_t envc; const char
         { TEXT("x\0PATH=\0/\0"), 1, "" },
         { TEXT("x\0PATH=/a\0PATH=/b\0/\0"), 2, "/b" },
         { TEXT("x\0XPATH=/a\0PATHS=/b\0/\0"), 2, "/usr/local/bin:/usr/bin:/bin" },
-        { TEXT("PATH=/a\0PATH=/b\0"), 0, "/usr/local/bin:/usr/bin:/bin" },     /* a command and a directory that look like it */
+        /* a command and a directory that look like PATH */
+        { TEXT("PATH=/a\0PATH=/b\0"), 0, "/usr/local/bin:/usr/bin:/bin" },
 };
 
 static void

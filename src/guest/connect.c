@@ -1,5 +1,5 @@
 /*
- * guest/connect.c - connections to ports inside, made by pid 1 and handed out.
+ * guest/connect.c - connections to ports inside, opened by pid 1 and handed out.
  *
  * Room: guest (program). Touches: the box's own loopback, fd, clock.
  */
@@ -31,7 +31,7 @@ finish(struct connect *c, int sys)
         }
 }
 
-/* 0, EINPROGRESS, or why not. */
+/* 0, EINPROGRESS, or the errno of the failure. */
 static int
 attempt(struct connect *c)
 {
@@ -46,7 +46,10 @@ attempt(struct connect *c)
         return errno;
 }
 
-/* An attempt ended with `sys`: the other address, or the answer. That there is no IPv6 is no better answer than that nothing listens. */
+/*
+ * An attempt ended with `sys`: tries the other address, or sets the answer. "No IPv6" does not
+ * replace "connection refused".
+ */
 static void
 proceed(struct connect *c, int sys)
 {
@@ -119,7 +122,7 @@ look(struct connect *c)
                 finish(c, ETIMEDOUT);
 }
 
-/* 1 when told, 0 when it cannot be told now, -1 when nobody listens. */
+/* 1: sent; 0: the socket is full; -1: the other end is closed. */
 static int
 tell(const struct connects *x, const struct wire_connected *message, int fd)
 {

@@ -3,15 +3,17 @@
  *
  * Room: guest (program). Touches: processes, fd.
  *
- *     free --start--> starting --its pid is known--> running --it ended--> over --told, and no reaper left--> free
+ *     free --start--> starting --pid known--> running --ended--> over --reported, no reaper--> free
  *                        \--it did not start--> over
  *
- * Who is our child: the command itself; or a reaper above it (WIRE_EXEC_TREE); or a function of ours (WIRE_EXEC_BUILTIN). That the first has
- * started is known by a descriptor that executing closes, the others report. The command may also be the spare (guest/spare.h), which is known to
- * have started by its socket. What a child says is always heard before its end.
+ * The child of pid 1 is the command itself, a reaper above it (WIRE_EXEC_TREE), or a function
+ * (WIRE_EXEC_BUILTIN). For the command itself, a descriptor that closes on exec shows that it has
+ * started; reapers and functions report it. The command may also be the spare (guest/spare.h),
+ * which reports over its socket. Reports of a child are always read before its end is handled.
  *
- * P9: nobody is waited for. All of them have the payload's uid: what is ours (a reaper, a function, a command that has not executed yet) is continued
- * whenever it was stopped, and a command that is killed before it has begun is killed by its pid, wherever it has come to.
+ * P9: pid 1 waits for no single process. All children have the payload's uid. So pid 1 continues
+ * its own ones (a reaper, a function, a command that has not executed yet) whenever they are
+ * stopped. A command that is killed before it has begun is killed by its pid, whatever its state.
  */
 #include "guest/exec.h"
 
@@ -31,9 +33,12 @@
 #include "guest/terminal.h"
 
 enum { STDIO = 3, SIGNAL_LAST = 64, REAPS_AT_ONCE = 256, POINTERS = 2 * COMMAND_STRINGS_MAX,
-       TRIED_US = 3000, DISK_LEFT = 1 << 20 /* bytes */, DISK_PART = 32 /* of its size, whichever is less: ext4 takes no part of a write for which there is not all the room */ };
+       TRIED_US = 3000, DISK_LEFT = 1 << 20 /* bytes */, DISK_PART = 32 /* of its size, whichever is less: ext4 accepts no part of a write that does not fit as a whole */ };
 
-/* Where messages come in. The first is not touched while a child that starts reads its words there, and then there is the second. */
+/*
+ * Buffers for messages. While a starting child reads its strings in the first, it must not change;
+ * the second is used then.
+ */
 static struct desk {
         _Alignas(4096) char body[WIRE_BODY_MAX];
         char *pointers[POINTERS];
@@ -75,7 +80,7 @@ take_row(struct execs *x)
         return x->used < EXEC_MAX ? &x->rows[x->used++] : NULL;
 }
 
-/* -- what is to be told --------------------------------------------------------------------------------------- */
+/* -- reports ----------------------------------------------------------------------------------- */
 
 static void
 note_started(struct execs *x, struct exec *e, pid_t pid)
@@ -98,7 +103,7 @@ note_failed(struct execs *x, struct exec *e, int sys, enum wire_exec_stage stage
         x->has_news = 1;
 }
 
-/* Full but for what a program that failed has taken away behind it. */
+/* Full, also if the failed program has removed some of its files. */
 static unsigned
 disk_is_full(int disk)
 {
@@ -145,7 +150,7 @@ drop_terminal(struct execs *x, struct exec *e)
         x->held--;
 }
 
-/* 1 when told, 0 when it cannot be told now, -1 when nobody listens. */
+/* 1: sent; 0: the socket is full; -1: the other end is closed. */
 static int
 tell(const struct execs *x, uint16_t kind, const void *message, size_t len, int fd)
 {
@@ -176,7 +181,10 @@ tell_row(struct execs *x, struct exec *e)
         return told;
 }
 
-/* Where no control group says it: a reaper ends when nothing is left below it, and what it leaves when it is killed becomes our child. */
+/*
+ * Used without control groups: a reaper ends when nothing is left below it. If it is killed, its
+ * descendants become children of pid 1.
+ */
 static int
 tell_idle(struct execs *x)
 {
@@ -210,7 +218,7 @@ execs_tell(struct execs *x)
         return told < 0 ? -1 : 0;
 }
 
-/* -- beginning ------------------------------------------------------------------------------------------------ */
+/* -- start ------------------------------------------------------------------------------------- */
 
 static int
 open_reports(struct execs *x)
@@ -222,7 +230,7 @@ open_reports(struct execs *x)
         return fcntl(x->reports[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
 }
 
-/* Descriptors in the order of struct wire_exec; a terminal is opened here. */
+/* Descriptors in the order of struct wire_exec; this opens the terminal. */
 static int
 take_fds(struct execs *x, struct exec *e, struct command *c, const struct wire_message *m)
 {
@@ -249,7 +257,7 @@ take_fds(struct execs *x, struct exec *e, struct command *c, const struct wire_m
         return 0;
 }
 
-/* Executes nothing: it becomes what a command would be, and is the function instead. */
+/* Sets up the process as for a command, then runs the function instead of a program. */
 static _Noreturn void
 run_function(const struct command *c, int pipe)
 {
@@ -284,7 +292,7 @@ start_function(const struct command *c, int pipe)
         return pid < 0 ? -errno : pid;
 }
 
-/* One start has descriptors of its own (guest/guest.c), more of them share with terminals. */
+/* Descriptors are reserved for one start (guest/guest.c); further ones share with terminals. */
 static pid_t
 start_command(struct execs *x, struct exec *e, const struct command *c)
 {
@@ -326,7 +334,7 @@ start(struct execs *x, struct exec *e, const struct command *c)
         return 0;
 }
 
-/* The spare becomes it where it is there; what it takes along is no longer ours. 0 or -errno. */
+/* Uses the spare if there is one; the spare then owns what it takes. 0 or -errno. */
 static int
 start_spare(struct execs *x, struct exec *e, const struct command *c, struct wire_message *m, const char *body)
 {
@@ -382,7 +390,7 @@ execs_resume(struct execs *x)
                 return;
         x->has_lost = 0;
         if (e && (e->signals >> (SIGKILL - 1) & 1) != 0)
-                note_failed(x, e, ECANCELED, WIRE_STAGE_SPAWN);        /* that is why it went */
+                note_failed(x, e, ECANCELED, WIRE_STAGE_SPAWN);        /* the reason why it ended */
         else if (e)
                 start_again(x, e);
         spare_settle(&x->spare);
@@ -391,7 +399,8 @@ execs_resume(struct execs *x)
 void
 execs_spare(struct execs *x, const struct wire_message *m, const struct wire_spare *wanted)
 {
-        if (wanted->number == 0 || m->fd_count != 1 || x->has_no_spare || x->sharing) {        /* it would have a copy of what is being started */
+        /* a new spare would have a copy of what is being started */
+        if (wanted->number == 0 || m->fd_count != 1 || x->has_no_spare || x->sharing) {
                 spare_drop(&x->spare);
                 return;
         }
@@ -446,10 +455,14 @@ execs_start(struct execs *x, struct wire_message *m, char *body)
         if (x->sharing == e)
                 x->shared_len = m->len;        /* wiped when it has started */
         else
-                explicit_bzero(body, m->len);  /* an environment may hold secrets, and the next fork would copy them */
+                /* an environment may contain secrets, and the next fork would copy them */
+                explicit_bzero(body, m->len);
 }
 
-/* A command that was killed before it had begun ends as killed, like one that was killed at its first instruction: anybody inside can do both. */
+/*
+ * A command that was killed before it had begun is reported as killed, like one that is killed at
+ * its first instruction. Any process inside can do both.
+ */
 static void
 hear_start(struct execs *x, struct exec *e)
 {
@@ -471,7 +484,7 @@ hear_start(struct execs *x, struct exec *e)
                 note_started(x, e, e->child);
 }
 
-/* -- while it runs -------------------------------------------------------------------------------------------- */
+/* -- while it runs ----------------------------------------------------------------------------- */
 
 void
 execs_signal(struct execs *x, uint32_t exec, int number)
@@ -487,7 +500,8 @@ execs_signal(struct execs *x, uint32_t exec, int number)
         else if (e->state == EXEC_STARTING)
                 e->signals |= UINT64_C(1) << (number - 1);
         if (e->state == EXEC_STARTING && number == SIGKILL && e->child > 0 && !e->has_reaper)
-                (void)kill(e->child, SIGKILL);         /* it may be on its way to its group, or held up for long where it executes */
+                /* it may be joining its group, or blocked for long while it executes */
+                (void)kill(e->child, SIGKILL);
 }
 
 void
@@ -500,7 +514,7 @@ execs_resize(struct execs *x, const struct wire_exec_size *size)
                 (void)ioctl(e->master, TIOCSWINSZ, &window);
 }
 
-/* -- endings -------------------------------------------------------------------------------------------------- */
+/* -- ends -------------------------------------------------------------------------------------- */
 
 size_t
 execs_poll(const struct execs *x, struct pollfd *fds)
@@ -546,7 +560,7 @@ execs_hear(struct execs *x)
         }
 }
 
-/* A child of ours that is no command's reaper any more, or was its command. */
+/* Handles the end of a child that is the command, its reaper, or a former reaper. */
 static void
 note_child(struct execs *x, struct exec *e, int status, const struct rusage *usage)
 {
@@ -556,19 +570,23 @@ note_child(struct execs *x, struct exec *e, int status, const struct rusage *usa
         e->child = 0;
         e->is_dying = 0;
         if (e->has_reaper && !(WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
-                ended.code = CLD_KILLED;       /* whatever became of the reaper, its command is killed now */
+                /* whatever happened to the reaper, its command is killed now */
+                ended.code = CLD_KILLED;
                 ended.status = SIGKILL;
-                x->has_strays = 1;             /* somebody killed it, and its tree is ours now */
+                x->has_strays = 1;             /* the reaper was killed: its tree belongs to pid 1
+                                                * now */
                 x->stray_passes = x->stray_finds = 0;
                 x->due_ms = 0;
         }
         if (e->state == EXEC_STARTING && ended.code != CLD_EXITED) {
-                e->signals = 0;                /* whoever has that number now, it is not meant */
-                note_started(x, e, child);     /* `kill -9 -1` may be quicker than the report that it runs: what may have begun did not fail to */
+                e->signals = 0;                /* another process may have that pid now */
+                /* `kill -9 -1` may be faster than the report of the start: a command that may have
+                 * begun did not fail to start */
+                note_started(x, e, child);
         } else if (e->state == EXEC_STARTING)
                 note_failed(x, e, ECANCELED, WIRE_STAGE_SPAWN);
         note_ended(x, e, &ended);
-        x->has_news = 1;                       /* the row can go */
+        x->has_news = 1;                       /* the row can be freed */
 }
 
 static int
@@ -580,8 +598,9 @@ is_stopped(idtype_t which, pid_t child, int options)
 }
 
 /*
- * Each stop is told once. Commands stay as whoever stopped them left them. Bounded, because somebody may stop them faster than we look: ours are
- * looked at one by one, so that none is behind those.
+ * Continues each stopped child once per stop. Commands stay stopped if another process stopped
+ * them. The loop is bounded, because a payload may stop children faster than pid 1 looks. Pid 1's
+ * own children are checked one by one, so that none of them is delayed.
  */
 static void
 wake(const struct execs *x)
@@ -605,12 +624,14 @@ execs_reap(struct execs *x)
         siginfo_t info = { .si_pid = 0 };
         int status, left = REAPS_AT_ONCE;
 
-        /* Looked at first: while it is not taken in, nobody else has its number. */
+        /* WNOWAIT first: until the child is reaped, no other process gets its pid. */
         while (left > 0 && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid > 0) {
                 struct exec *e = find_child(x, info.si_pid);
 
                 if (e) {
-                        execs_hear(x);         /* what it told before it ended; a spare may have another follow it */
+                        /* reads what it reported before its end; a lost spare may need a second
+                         * start */
+                        execs_hear(x);
                         hear_start(x, e);
                 }
                 if (wait4(info.si_pid, &status, WNOHANG, &usage) != info.si_pid)

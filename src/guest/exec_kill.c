@@ -1,14 +1,16 @@
 /*
- * guest/exec_kill.c - the end of a command's whole tree, pass by pass.
+ * guest/exec_kill.c - kills a command's whole process tree, pass by pass.
  *
  * Room: guest (program). Touches: processes, clock.
  *
  *     quick, quick, quick, ... -> frozen, frozen, ... until the root above the tree has ended
  *
- * Theory: pid 1 kills, because it alone cannot be stopped or killed from inside. It never waits for a tree: it looks, strikes and comes back,
- * later from time to time, because somebody may be in a call that no signal ends. Passes are quick, and frozen (guest/tree.h) when quick
- * ones did not do. A reaper that was stopped is woken; one that does not end although it is alone is killed. Where somebody
- * killed a reaper, everything below pid 1 that belongs to no command is killed: in a box with reapers it can come from nowhere else.
+ * Theory: pid 1 kills, because no process inside can stop or kill it. It never waits for a tree: it
+ * does a pass, returns, and comes back at growing intervals, because a process may be in a call
+ * that no signal ends. Passes are quick at first, and frozen (guest/tree.h) if quick ones were not
+ * enough. A stopped reaper is continued; one without descendants that does not end is killed. If a
+ * reaper was killed, pid 1 kills every descendant that belongs to no command: in a box with reapers
+ * it can have no other origin.
  */
 #include <signal.h>
 
@@ -32,7 +34,10 @@ execs_kill_tree(struct execs *x, uint32_t exec)
                 }
 }
 
-/* Is anything to be killed? Then every child of ours is a root, so that what belongs to another command is not touched. */
+/*
+ * If anything must be killed, every child is a root, so that no other command's processes are
+ * touched.
+ */
 static size_t
 take_roots(struct execs *x)
 {
@@ -52,7 +57,7 @@ take_roots(struct execs *x)
         return count;
 }
 
-/* 1, 2, 4, ... milliseconds; the frozen passes begin anew. */
+/* 1, 2, 4, ... milliseconds; frozen passes start again at 1. */
 static int
 pause_after(unsigned passes)
 {
@@ -67,7 +72,7 @@ sooner(int a, int b)
         return a < 0 || b < a ? b : a;
 }
 
-/* Nothing lives below a reaper, and it is still there. */
+/* Nothing lives below a reaper, but it has not ended. */
 static void
 wake(struct exec *e, int was_frozen)
 {
@@ -89,12 +94,13 @@ after_strays(struct execs *x, const struct tree_strays *strays, int was_frozen)
         return x->has_strays ? pause_after(x->stray_passes) : -1;
 }
 
-/* Milliseconds until the next pass, -1: none is needed. */
+/* Milliseconds until the next pass; -1: none is needed. */
 static int
 pass(struct execs *x, size_t count)
 {
         struct tree_strays strays = { .is_dying = x->has_strays != 0 };
-        int is_frozen = x->has_strays;         /* nothing above strays could say that they are gone */
+        int is_frozen = x->has_strays;         /* strays have no root whose end proves that they are
+                                                * gone */
         int next = -1, again, result;
 
         for (size_t i = 0; i < count; i++)
@@ -129,7 +135,7 @@ execs_kill(struct execs *x)
         if (count == 0 && !x->has_strays)
                 return -1;
         now = clock_boot_ms();
-        if (now < x->due_ms)                   /* woken by something else */
+        if (now < x->due_ms)                   /* woken by another event */
                 return (int)(x->due_ms - now);
         next = pass(x, count);
         x->due_ms = clock_boot_ms() + (next > 0 ? (uint64_t)next : 0);

@@ -1,5 +1,6 @@
 /*
- * guest/files.c - file operations inside the box: the table, what the parts share, and the short ones.
+ * guest/files.c - file operations inside the box: the table, shared helpers, and the short
+ * operations.
  *
  * Room: guest (program). Touches: names of the box, fd.
  */
@@ -20,7 +21,7 @@
 
 enum { MODE_MASK = 0777, MODE_ALL = 07777 };
 
-/* -- shared --------------------------------------------------------------------------------------------------- */
+/* -- shared ------------------------------------------------------------------------------------ */
 
 int
 files_number(const char *text, uint64_t max, uint64_t *ret)
@@ -102,7 +103,7 @@ files_is_dots(const char *name)
         return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
 }
 
-/* -- the short ones ------------------------------------------------------------------------------------------- */
+/* -- short operations -------------------------------------------------------------------------- */
 
 static int
 describe(const struct way *w, struct file_entry *ret, char target[FILE_PATH_MAX])
@@ -193,7 +194,7 @@ files_move(char *const *argv, struct files_io *io)
         return sys;
 }
 
-/* -- the table ------------------------------------------------------------------------------------------------ */
+/* -- the table --------------------------------------------------------------------------------- */
 
 struct operation {
         const char *name;
@@ -245,7 +246,7 @@ files_main(char *const *argv)
         struct files_io io = { STDIN_FILENO, STDOUT_FILENO, "" };
         int sys;
 
-        (void)umask(0);                        /* modes are meant as they are written */
+        (void)umask(0);                        /* apply modes as written */
         sys = files_run(argv, &io);
         if (sys != 0)
                 (void)files_put(STDERR_FILENO, io.failed, strlen(io.failed));

@@ -1,4 +1,7 @@
-/* guest/files_test.c - what guest/files.h and wire/file.h promise, as functions between two descriptors. */
+/*
+ * guest/files_test.c - guest/files.h and wire/file.h: the operations as functions between two
+ * descriptors.
+ */
 #include "guest/files.h"
 #include "base/unit.h"
 
@@ -41,7 +44,7 @@ set_up(void **state)
         (void)snprintf(folder, sizeof folder, "/tmp/carrel-files-XXXXXX");
         if (!mkdtemp(folder) || chdir(folder) < 0)
                 return -1;
-        (void)umask(022);                      /* whatever the caller's */
+        (void)umask(022);                      /* independent of the caller's */
         make_file("file", "0123456789", 10);
         (void)umask(0);
         return s < 0 || bind(s, (const struct sockaddr *)&address, sizeof address) < 0 || close(s) < 0 || mkdir("dir", 0755) < 0 ||
@@ -57,7 +60,7 @@ tear_down(void **state)
         return chdir("/") < 0 ? -1 : files_run(argv, &io);
 }
 
-/* Runs one operation with these bytes as its input; its answer is in out. */
+/* Runs one operation with these bytes as its input; its output is in `out`. */
 static int
 run(const char *const *words, const void *in, size_t in_len)
 {
@@ -143,7 +146,7 @@ a_piece_is_what_was_asked_for(void **state)
         }
 }
 
-/* -- writing -------------------------------------------------------------------------------------------------- */
+/* -- write ------------------------------------------------------------------------------------- */
 
 static size_t
 put(char *at, const char *path, const char *bytes, unsigned mode, unsigned flags)
@@ -197,7 +200,8 @@ a_batch_is_whole_or_nothing(void **state)
         for (size_t cut = 0; cut < len; cut++)
                 if (run((const char *const[]){ "write", NULL }, in, cut) != ECANCELED)
                         fail_msg("cut at %zu of %zu", cut, len);
-        assert_int_equal(run((const char *const[]){ "write", NULL }, in, len), ECANCELED);     /* whole files, and no ending */
+        /* complete files, but no end */
+        assert_int_equal(run((const char *const[]){ "write", NULL }, in, len), ECANCELED);
         assert_string_equal(content("w-old"), "old");
         assert_int_equal(count_names(), names);
         len += put(in + len, "", "", 0, 0);
@@ -289,7 +293,7 @@ a_link_stays_and_its_target_is_replaced(void **state)
         assert_string_equal(content("t-made"), "made");
 }
 
-/* -- listing and removing ------------------------------------------------------------------------------------- */
+/* -- list and remove --------------------------------------------------------------------------- */
 
 static size_t
 count_entries(uint32_t kind)
@@ -335,7 +339,7 @@ a_listing_has_an_end_in_depth_and_number(void **state)
         assert_int_equal(RUN("remove", "n", "1"), 0);
 }
 
-/* The paths of a page, a line each; gives the next cursor, "" at the end. */
+/* The paths of a page, one per line; `next` becomes the next cursor, "" at the end. */
 static void
 read_page(char *paths, char *next)
 {
@@ -375,14 +379,16 @@ pages_are_in_the_order_of_names(void **state)
                 } while (next[0] != '\0');
                 assert_string_equal(all, whole);
         }
-        assert_int_equal(RUN("page", "p", "1", "9", "622f782f79"), 0);         /* behind b/x/y, which is not there: no deeper than is listed now */
+        /* after b/x/y, which does not exist, and is deeper than this listing */
+        assert_int_equal(RUN("page", "p", "1", "9", "622f782f79"), 0);
         read_page(paths, next);
         assert_string_equal(paths, "b-\nc\n\xff\n");
         assert_int_equal(RUN("page", "p", "3", "9", "622f782f79"), 0);
         read_page(paths, next);
         assert_string_equal(paths, "b-\nc\n\xff\n");
         assert_int_equal(RUN("remove", "p/b", "1"), 0);
-        assert_int_equal(RUN("page", "p", "3", "9", "622f61"), 0);             /* behind b/a, of a directory that is gone */
+        /* after b/a, of a directory that was removed */
+        assert_int_equal(RUN("page", "p", "3", "9", "622f61"), 0);
         read_page(paths, next);
         assert_string_equal(paths, "b-\nc\n\xff\n");
 }
@@ -409,7 +415,8 @@ a_page_of_a_large_directory_is_whole(void **state)
 
                         seen[number < 3000 ? number : 0]++;
                 }
-                (void)snprintf(name, sizeof name, "l/%s%zu", turns % 2 == 0 ? "" : "d/", 5000 + turns);        /* comes meanwhile */
+                /* added meanwhile */
+                (void)snprintf(name, sizeof name, "l/%s%zu", turns % 2 == 0 ? "" : "d/", 5000 + turns);
                 make_file(name, "", 0);
                 turns++;
         } while (next[0] != '\0');
@@ -427,11 +434,12 @@ what_is_no_cursor_is_refused(void **state)
         for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
                 assert_int_equal(RUN("page", "w", "4", "9", wrong[i]), EINVAL);
         assert_int_equal(symlink("/", "w/out"), 0);
-        assert_int_equal(RUN("page", "w", "4", "9", "6f75742f61"), 0);         /* out/a: a link is no way on */
+        /* out/a: a link is not followed */
+        assert_int_equal(RUN("page", "w", "4", "9", "6f75742f61"), 0);
         assert_int_equal(count_entries(0), 0);
 }
 
-/* Deeper than descriptors or names reach; links in it lead out and are not followed. */
+/* Deeper than descriptors or names reach. Links in it lead out, and are not followed. */
 static void
 however_deep_it_is_removed(void **state)
 {

@@ -3,12 +3,14 @@
  *
  * Room: guest (program). Touches: processes, fd.
  *
- *     serving --the last command (WIRE_EXEC_LAST) is over and told, or the control socket closes--> the box ends
+ *     serving --the last command (WIRE_EXEC_LAST) ended and was reported,
+ *               or the control socket closed--> the box ends
  *
- * Theory: the end of pid 1 is the end of every process in its pid namespace, so "the whole tree dies" is one _exit() (P10).
- * Signals never reach pid 1 from inside (it has no handlers); SIGCHLD is blocked and read from a descriptor. It waits in one place and
- * for nobody in particular: the control socket does not block, what it does not take stays in the tables (guest/exec.h, guest/connect.h),
- * and while a refusal is untold nothing more is read from it.
+ * Theory: when pid 1 ends, the kernel kills every process in its pid namespace. So one _exit()
+ * kills the whole tree (P10). Signals from inside never reach pid 1, because it has no handlers;
+ * SIGCHLD is blocked and read from a descriptor. Pid 1 waits in one place, for all events. The
+ * control socket is non-blocking: unsent messages stay in the tables (guest/exec.h,
+ * guest/connect.h). While a refusal is unsent, nothing more is read from it.
  */
 #include "guest/guest.h"
 
@@ -28,19 +30,24 @@
 #include "guest/names.h"
 
 enum { CONTROL, SIGNALS, REPORTS, SPARE, NAMES, FIRST_CONNECT };
-enum { BROKEN = 125, MESSAGES_AT_ONCE = 64, FDS_OURS = 14 /* and what one message brings, and one start */, SHARE = 4, FDS_PLENTY = 64, NAMES_FDS = 3 /* and what is opened for a moment */ };
+/*
+ * FDS_OURS: pid 1's own descriptors, with those of one message and one start. NAMES_FDS: with those
+ * that are open for a moment.
+ */
+enum { BROKEN = 125, MESSAGES_AT_ONCE = 64, FDS_OURS = 14, SHARE = 4, FDS_PLENTY = 64, NAMES_FDS = 3 };
 
 struct guest {
         int control, signals;
-        int has_more;                  /* children may have ended whom nobody took in, and no signal will say so */
-        size_t connecting, starting;   /* so many of each were waited for */
+        /* unreaped children may have ended, and no signal will report them */
+        int has_more;
+        size_t connecting, starting;   /* numbers of descriptors polled */
         struct execs execs;
         struct connects connects;
         struct listens listens;
         struct names names;
 };
 
-static struct guest guest;             /* touched as far as it is used */
+static struct guest guest;             /* only the used part is touched */
 
 static _Noreturn void
 end(int status)
@@ -95,7 +102,8 @@ is_refusing(const struct guest *g)
 static void
 tell(struct guest *g)
 {
-        if (g->execs.has_ended)                        /* what it was refused is known before its end */
+        /* a command's refusals are counted before its end is reported */
+        if (g->execs.has_ended)
                 names_collect(&g->names, g->execs.has_tried != 0);
         if (names_tell(&g->names, g->execs.has_ended) < 0 || execs_tell(&g->execs) < 0 || connects_serve(&g->connects) < 0 || listens_tell(&g->listens) < 0 || g->execs.is_ending)
                 end(0);
@@ -113,7 +121,8 @@ hear_control(struct guest *g)
                         return;
                 if (got <= 0)
                         end(0);
-                execs_hear(&g->execs);         /* a signal finds the pid that was reported before it */
+                execs_hear(&g->execs);         /* a signal goes to the pid that was reported before
+                                                * it */
                 serve_message(g, &m, body);
                 wire_message_close(&m);
                 tell(g);
@@ -125,7 +134,8 @@ hear_signals(struct guest *g)
 {
         struct signalfd_siginfo drained;
 
-        (void)!read(g->signals, &drained, sizeof drained);     /* once: a payload may send it faster than we read */
+        /* once: a payload may send it faster than pid 1 reads */
+        (void)!read(g->signals, &drained, sizeof drained);
         g->has_more = execs_reap(&g->execs);
 }
 
@@ -137,13 +147,14 @@ open_signals(void)
 
         (void)sigemptyset(&child);
         (void)sigaddset(&child, SIGCHLD);
-        (void)sigaction(SIGCHLD, &standard, NULL);     /* a caller may have left it ignored, and then nothing could be waited for */
+        /* a caller may have left it ignored; then no child could be waited for */
+        (void)sigaction(SIGCHLD, &standard, NULL);
         if (sigprocmask(SIG_SETMASK, &child, NULL) < 0)
                 return -1;
         return signalfd(-1, &child, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-/* Waits until there is something to do. */
+/* Waits until there is work. */
 static void
 wait_for(struct guest *g, struct pollfd *fds, int timeout_ms)
 {
@@ -165,8 +176,8 @@ wait_for(struct guest *g, struct pollfd *fds, int timeout_ms)
 }
 
 /*
- * Descriptors are the payload's limit and ours: what is kept for others is bounded, because a message whose descriptors find no room
- * is none, and would be our end.
+ * The payload's limit on descriptors also applies to pid 1. So pid 1 keeps a bounded number for
+ * other uses. A message whose descriptors find no room is invalid, and would end pid 1.
  */
 static void
 share_descriptors(struct guest *g)

@@ -1,5 +1,5 @@
 /*
- * guest/harden.c - what pid 1 does to itself (P7, P9).
+ * guest/harden.c - restrictions that pid 1 applies to itself (P7, P9).
  *
  * Room: guest (program). Touches: its own credentials, limits, domain and filter.
  */
@@ -25,8 +25,9 @@ rlimit_step(const struct step *s)
         int resource = (int)s->number;
         struct rlimit now, want = { s->number2, s->number2 };
 
-        /* Never above what the caller had: raising a hard limit needs a privilege a box does not have. */
-        /* By number: the two C libraries disagree about the type of a resource. */
+        /* Never above the caller's hard limit: to raise that needs a privilege that a box does not
+         * have. */
+        /* By number, because the two C libraries use different types for a resource. */
         if (syscall(SYS_prlimit64, 0, resource, NULL, &now) < 0)
                 return -errno;
         if (now.rlim_max != RLIM_INFINITY && want.rlim_max > now.rlim_max)
@@ -42,7 +43,8 @@ identity_step(const struct step *s)
         uid_t uid = (uid_t)s->number;
         gid_t gid = (gid_t)s->number2;
 
-        /* Rootless: setgroups is denied in our user namespace; the plan has warned of groups that stay. */
+        /* Rootless: setgroups is denied in this user namespace; the plan contains a warning about
+         * groups that stay. */
         if (setgroups(0, NULL) < 0 && errno != EPERM)
                 return -errno;
         if (setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
@@ -59,7 +61,7 @@ drop_capabilities(void)
         for (int cap = 0; cap <= CAPABILITY_LAST; cap++)
                 if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
                         if (errno == EINVAL)
-                                break;             /* past the last capability this kernel knows */
+                                break;             /* past the last capability of this kernel */
                         return -errno;
                 }
         if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)

@@ -1,9 +1,10 @@
 /*
- * guest/landlock.c - the second wall.
+ * guest/landlock.c - a second restriction of files: Landlock rules.
  *
  * Room: guest (program). Touches: fd, its own Landlock domain.
- * Theory: every right the running ABI knows is handled, hence denied unless a rule gives it. Signals and abstract
- * sockets are scoped to the domain where the ABI can; all payloads share pid 1's domain, so they can signal each other.
+ * Theory: the rule set handles every right of the running ABI, so each is denied unless a rule
+ * grants it. Signals and abstract sockets are scoped to the domain, if the ABI can. All payloads
+ * share pid 1's domain, so they can signal each other.
  */
 #include "guest/landlock.h"
 

@@ -1,10 +1,12 @@
 /*
- * guest/list.c - what is in a directory, and in those below it to a depth.
+ * guest/list.c - lists a directory, and those below it up to a depth.
  *
  * Room: guest (program). Touches: names of the box, fd.
- * Theory: one directory is open per level, each opened in the one above it without following a link, so a listing never leaves
- * what it began with. Names are bytes; order is the directory's own. A page is in the order of names, because where a directory has got to in its own order
- * means nothing to a later look at it: each level is read from its beginning and keeps the first names behind the last one that was listed, as many as it has room for.
+ * Theory: one directory per level is open, each opened in the one above without following a link.
+ * So a listing never leaves its start. Names are bytes, in the directory's own order. A page is
+ * sorted by name instead, because a position in the directory's own order is not valid for a later
+ * call. For a page, each level is read from its start. It keeps the first names after the last
+ * listed one, as many as it has room for.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,12 +20,12 @@ enum { OUT_LEN = 64 * 1024, LIST_LEN = 8 * 1024, RECORD_MAX = sizeof(struct file
 
 typedef char sorted_name[WAY_NAME_MAX + 1];
 
-/* Names of one directory in their order, from behind `after` on. */
+/* The sorted names of one directory that follow `after`. */
 struct sorted {
         sorted_name *names;
         uint16_t *order;               /* indices of names */
-        size_t room, count, at;        /* at: of the next in order */
-        int is_read, is_whole;         /* is_whole: none follows the last */
+        size_t room, count, at;        /* at: the next in order */
+        int is_read, is_whole;         /* is_whole: no name follows the last one */
         sorted_name after;
 };
 
@@ -35,15 +37,15 @@ struct level {
         _Alignas(8) char list[LIST_LEN];
 };
 
-/* Touched as deep as a listing goes. */
+/* Only the levels that a listing uses are touched. */
 static struct level levels[FILE_DEPTH_MAX];
 static char out[OUT_LEN];
 static size_t out_len;
-static char path[FILE_PATH_MAX + 1];   /* of what is listed, relative */
-static char last[FILE_PATH_MAX + 1];   /* the same, of the last entry that was printed */
+static char path[FILE_PATH_MAX + 1];   /* of the current entry, relative */
+static char last[FILE_PATH_MAX + 1];   /* of the last printed entry, relative */
 static int is_page;
 
-/* A directory of many names is seldom below another: the first level has the most room. */
+/* The first level has the most room, because large directories are seldom below others. */
 static struct sorted sorts[FILE_DEPTH_MAX];
 static sorted_name first_names[SORTED_FIRST], other_names[FILE_DEPTH_MAX - 1][SORTED_BELOW];
 static uint16_t first_order[SORTED_FIRST], other_order[FILE_DEPTH_MAX - 1][SORTED_BELOW];
@@ -106,7 +108,7 @@ open_level(struct level *l, int dir, const char *name, size_t path_len)
         return 0;
 }
 
-/* The next name in the directory's own order. 1, 0 at its end, -errno. */
+/* The next name in the directory's own order. 1; 0: at its end; -errno. */
 static int
 next_unsorted(struct level *l, const char **ret)
 {
@@ -127,7 +129,7 @@ next_unsorted(struct level *l, const char **ret)
         }
 }
 
-/* Keeps it, if it is one of the first that there is room for; the last one of them goes then. */
+/* Keeps the name if it is one of the first; drops the last one if there is no room. */
 static void
 sort_in(struct sorted *s, const char *name)
 {
@@ -155,7 +157,7 @@ sort_in(struct sorted *s, const char *name)
         s->count++;
 }
 
-/* The first names behind `after`. 0 or -errno. */
+/* Reads the first names after `after`. 0 or -errno. */
 static int
 sort_names(struct level *l)
 {
@@ -174,7 +176,7 @@ sort_names(struct level *l)
         return got;
 }
 
-/* The next name of a directory. 1, 0 at its end, -errno. */
+/* The next name of a directory. 1; 0: at its end; -errno. */
 static int
 next_name(struct level *l, const char **ret)
 {
@@ -194,7 +196,7 @@ next_name(struct level *l, const char **ret)
         return 1;
 }
 
-/* Puts the name behind its directory's path, where there is room for any name. */
+/* Appends the name to its directory's path; there is room for any name. */
 static size_t
 name_path(const struct level *l, const char *name)
 {
@@ -206,7 +208,10 @@ name_path(const struct level *l, const char *name)
         return at + len;
 }
 
-/* One entry; opens the level below it where it is a directory and the depth allows. 1: opened, 0: not, -errno. */
+/*
+ * Prints one entry. Opens the level below if the entry is a directory and the depth allows. 1:
+ * opened; 0: not; -errno.
+ */
 static int
 list_one(int fd, const struct level *l, const char *name, struct level *below)
 {
@@ -218,7 +223,7 @@ list_one(int fd, const struct level *l, const char *name, struct level *below)
         int sys, opens;
 
         if (fstatat(l->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-                return errno == ENOENT ? 0 : -errno;   /* gone meanwhile */
+                return errno == ENOENT ? 0 : -errno;   /* removed meanwhile */
         entry = files_entry(&st);
         entry.path_len = (uint32_t)path_len;
         if (S_ISLNK(st.st_mode) && (len = readlinkat(l->fd, name, target, sizeof target)) > 0)
@@ -232,7 +237,7 @@ list_one(int fd, const struct level *l, const char *name, struct level *below)
         return opens && entry.sys == 0;
 }
 
-/* The entry that says that there is more; of a page, behind what. */
+/* Prints the entry that says there is more; for a page, with the cursor. */
 static int
 print_more(int fd)
 {
@@ -285,7 +290,7 @@ hex_digit(char c)
         return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Into `last`. 0 or EINVAL: it is no path that a page has printed. */
+/* Reads the cursor into `last`. 0 or EINVAL: no page printed it. */
 static int
 read_after(const char *text)
 {
@@ -302,7 +307,7 @@ read_after(const char *text)
         return 0;
 }
 
-/* The next name of `*at`, which moves behind it. 0 or EINVAL. */
+/* Reads the next name at `*at`, and moves `*at` behind it. 0 or EINVAL. */
 static int
 take_name(const char **at, sorted_name ret)
 {
@@ -318,7 +323,10 @@ take_name(const char **at, sorted_name ret)
         return files_is_dots(ret) ? EINVAL : 0;
 }
 
-/* Opens what is above the last entry, and itself, as far as that is still there: each level goes on behind its name. */
+/*
+ * Opens the directories of the last entry, and the entry itself, as far as they still exist. Each
+ * level continues after its name.
+ */
 static int
 go_on(uint64_t depth, unsigned *level)
 {

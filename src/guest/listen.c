@@ -1,9 +1,11 @@
 /*
- * guest/listen.c - listeners on the address of a name, or at every address of a routed wall, made by pid 1 and handed out.
+ * guest/listen.c - listeners on the address of a name, or on every address of a routed wall. Pid 1
+ * opens them and hands them out.
  *
  * Room: guest (program). Touches: the box's own addresses, fd.
- * Theory: no privilege is needed for ports from 1024 on, and pid 1 has none. Where the wall is routed, the stock was made in its namespace, where any port needs none.
- * Pid 1 keeps no listener: those outside do, so that what is asked for while nobody answers waits in a queue.
+ * Theory: ports from 1024 on need no privilege, and pid 1 has none. For a routed wall, the stock
+ * was created in its namespace, where no port needs one. Pid 1 keeps no listener: gate and box hold
+ * them, so that connections wait in the queue while no gate answers.
  */
 #include "guest/listen.h"
 
@@ -12,7 +14,7 @@
 
 #include "wall/wall.h"
 
-/* The last of the stock becomes a listener. One that could not be bound stays. */
+/* Makes the last socket of the stock a listener. One that cannot be bound stays in the stock. */
 static int
 take_stock(struct listens *x, uint16_t port)
 {

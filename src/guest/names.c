@@ -2,11 +2,14 @@
  * guest/names.c - the name server of a sandbox without a network: it knows no name.
  *
  * Room: guest (program). Touches: net (the box's own loopback), fd, /proc/net, clock.
- * Theory: pid 1 is behind every wall of its box, so what reads the payload's bytes here has nothing to lead to: no route, no socket of the host, the payload's own filter. The
- * reader is the gate's (proto/dns.h). An answer is a copy of the question and a fixed text; nothing of it is remembered but rows of a table of fixed size, and each turn of the
- * loop serves few questions. A report goes out before the ending of the command that it belongs to, over the same socket.
- * The kernel refuses connections to addresses, because there is no route (ENETUNREACH): nothing that a client takes for a server that may come back. It counts them, and does
- * not say where they went.
+ * Theory: pid 1 has all restrictions of its box. So an exploit of this parser gains nothing: pid 1
+ * has no route, no socket of the host, and the payload's own filter. The parser is the gate's
+ * (proto/dns.h). An answer is a copy of the question and a fixed text. Only rows of a fixed table
+ * are kept, and each turn of the loop serves few questions. A report is sent before the end of its
+ * command, over the same socket.
+ * The kernel refuses connections to addresses, because there is no route (ENETUNREACH). A client
+ * does not take that for a server that may come back. The kernel counts these connections, but does
+ * not report their destinations.
  */
 #include "guest/names.h"
 
@@ -33,9 +36,9 @@ names_init(struct names *n, int control, int socket, int diag)
         n->socket = socket;
 }
 
-/* -- one question ------------------------------------------------------------------------------------------------- */
+/* -- one question ------------------------------------------------------------------------------ */
 
-/* `_https._tcp.NAME`: a program looks for records of a service, and what it wants to reach is NAME. */
+/* `_https._tcp.NAME`: a program looks for records of a service; the host that it wants is NAME. */
 static const char *
 without_service(const char *name)
 {
@@ -76,7 +79,7 @@ names_answer(const uint8_t *question, size_t len, uint8_t *ret, size_t room, cha
         return dns_answer_write(&query, &answer, true, ret, room);
 }
 
-/* -- what is reported --------------------------------------------------------------------------------------------- */
+/* -- reports ----------------------------------------------------------------------------------- */
 
 static bool
 is_same(const struct wire_wall_denied *a, const struct wire_wall_denied *b)
@@ -84,7 +87,7 @@ is_same(const struct wire_wall_denied *a, const struct wire_wall_denied *b)
         return a->reason == b->reason && a->cgroup == b->cgroup && strcmp(a->host, b->host) == 0;
 }
 
-/* Sends a row. 0; 1: it waits for room; -1: nobody listens. */
+/* Sends a row. 0: sent; 1: it waits for room; -1: the other end is closed. */
 static int
 tell_row(struct names *n, struct names_row *r)
 {
@@ -123,7 +126,7 @@ names_wait_ms(const struct names *n)
         return -1;
 }
 
-/* The rows are of one second. What cannot be told yet stays. */
+/* Starts a new second with empty rows. Reports that could not be sent yet stay. */
 static void
 begin_second(struct names *n, uint64_t now)
 {
@@ -147,7 +150,7 @@ count(struct names *n, const struct wire_wall_denied *d)
                 n->rows[n->count++] = (struct names_row){ .d = *d };
 }
 
-/* -- the socket --------------------------------------------------------------------------------------------------- */
+/* -- the socket -------------------------------------------------------------------------------- */
 
 static struct sockaddr_in6
 mapped(const struct sockaddr_in *four)
@@ -158,7 +161,7 @@ mapped(const struct sockaddr_in *four)
         return six;
 }
 
-/* The group of the process that asked; 0: not known. */
+/* The control group of the process that asked; 0: not known. */
 static uint64_t
 whose(const struct names *n, const struct sockaddr_in *client)
 {
@@ -168,7 +171,7 @@ whose(const struct names *n, const struct sockaddr_in *client)
         return n->diag < 0 ? 0 : wall_whose(n->diag, true, &from, &to);
 }
 
-/* False: there is no further question. */
+/* False: no further question waits. */
 static bool
 serve_one(struct names *n)
 {
@@ -186,7 +189,8 @@ serve_one(struct names *n)
         if (is_refusal) {
                 d.at_ms = clock_boot_ms();
                 d.reason = strcmp(d.host, EGRESS_HOST) == 0 ? DENIAL_HOST_PORT : d.host[0] != '\0' ? DENIAL_NOT_LISTED : DENIAL_BAD_NAME;
-                d.cgroup = whose(n, &client);     /* before it is answered: then its socket is still there */
+                d.cgroup = whose(n, &client);     /* before the answer, while the client's socket
+                                                   * still exists */
                 count(n, &d);
         }
         if (answer_len > 0)
@@ -203,9 +207,9 @@ names_serve(struct names *n)
         return n->socket >= 0 && !n->is_due;
 }
 
-/* -- what the kernel counts --------------------------------------------------------------------------------------- */
+/* -- the kernel's counters --------------------------------------------------------------------- */
 
-/* Of two lines "Ip: NAME ..." and "Ip: VALUE ...". */
+/* Reads a value from the two lines "Ip: NAME ..." and "Ip: VALUE ...". */
 static uint64_t
 value_below(const char *text, const char *line, const char *name)
 {
@@ -249,7 +253,8 @@ void
 names_collect(struct names *n, bool asks_kernel)
 {
         struct wire_wall_denied d = { .at_ms = clock_boot_ms(), .reason = DENIAL_NO_NETWORK };
-        static char snmp[TEXT_ROOM], snmp6[TEXT_ROOM];         /* not cleared for each command */
+        /* static, so that they are not cleared for each command */
+        static char snmp[TEXT_ROOM], snmp6[TEXT_ROOM];
         uint64_t now;
 
         if (n->socket < 0)

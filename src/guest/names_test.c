@@ -1,4 +1,7 @@
-/* guest/names_test.c - answers, reports and their bounds, with the payload's side of the socket played. */
+/*
+ * guest/names_test.c - answers, reports and their limits. The test acts as the payload's side of
+ * the socket.
+ */
 #include "egress/admit.h"
 #include "guest/names.h"
 #include "proto/dns.h"
@@ -63,7 +66,7 @@ tear_down(void **state)
         return 0;
 }
 
-/* Asks, has it served, and gives the code of the answer. */
+/* Asks, has it served, and returns the code of the answer. */
 static int
 ask(struct bench *b, const char *name, uint16_t type)
 {
@@ -77,7 +80,7 @@ ask(struct bench *b, const char *name, uint16_t type)
         return bytes[3] & 15;
 }
 
-/* One report; false: there is none. */
+/* Reads one report; false: none. */
 static bool
 hear(struct bench *b, struct wire_wall_denied *ret)
 {
@@ -157,7 +160,7 @@ what_is_malformed_is_answered_and_not_reported(void **state)
         assert_int_equal(ask(b, "a.example", DNS_A), DNS_NXDOMAIN);
 }
 
-/* The same name again and again is few reports, and in the end the whole number. */
+/* The same name repeated gives few reports, and in the end the total number. */
 static void
 a_flood_is_counted(void **state)
 {
@@ -181,7 +184,7 @@ a_flood_is_counted(void **state)
         assert_int_equal(names_wait_ms(&b->n), -1);
 }
 
-/* More different names than are kept in a second: each is answered. */
+/* More different names than are kept in a second: each gets an answer. */
 static void
 many_names_are_answered(void **state)
 {
@@ -200,7 +203,7 @@ many_names_are_answered(void **state)
         assert_true(b->n.count <= NAMES_KINDS);
 }
 
-/* A box that does not read holds nobody up, and hears of everything later. */
+/* A box that does not read blocks no query, and receives all reports later. */
 static void
 a_box_that_does_not_read_is_waited_for(void **state)
 {

@@ -1,9 +1,10 @@
 /*
- * guest/read.c - a piece of a regular file.
+ * guest/read.c - reads a part of a regular file.
  *
  * Room: guest (program). Touches: names of the box, fd.
- * Theory: what a name is, is looked at before it is opened, so that a FIFO has no reader and a device is not touched; and again
- * after, because the name may have changed. The size of that moment bounds the answer: nothing is endless, nothing is mapped.
+ * Theory: the kind of a name is checked before it is opened, so that no FIFO gets a reader and no
+ * device is opened. It is checked again afterwards, because the name may have changed. The size at
+ * that moment limits the answer. Nothing is mapped.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +56,7 @@ copy(int from, int to, uint64_t offset, uint64_t len)
                 if (got < 0 && errno == EINTR)
                         continue;
                 if (got <= 0)
-                        return got < 0 ? errno : 0;    /* 0: it has shrunk */
+                        return got < 0 ? errno : 0;    /* 0: the file has become shorter */
                 sys = files_put(to, piece, (size_t)got);
                 if (sys != 0)
                         return sys;

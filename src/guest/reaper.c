@@ -1,12 +1,13 @@
 /*
- * guest/reaper.c - a process of its own above one command.
+ * guest/reaper.c - a process above one command that keeps its process tree together.
  *
  * Room: guest (program). Touches: processes, fd.
  *
  *     pid 1 --- reaper --- command --- ...
- *                  \------ what lost its parent
+ *                  \------ processes that lost their parent
  *
- * Theory: it is a fork of pid 1 that executes nothing, so it is as little dumpable as pid 1 and costs a few pages.
+ * Theory: it is a fork of pid 1 that executes no program. So it is not dumpable, like pid 1, and
+ * costs a few pages.
  */
 #include "guest/reaper.h"
 
@@ -18,7 +19,7 @@
 
 #include "guest/report.h"
 
-/* Ends when there is no child left; nothing can join the tree then. */
+/* Ends when no child is left; afterwards no process can join the tree. */
 static _Noreturn void
 reap_all(pid_t command, uint32_t exec, int pipe)
 {
@@ -34,7 +35,7 @@ reap_all(pid_t command, uint32_t exec, int pipe)
                 if (pid <= 0 || pid != command)
                         continue;
                 r.ended = report_ended(exec, status, &usage);
-                command = 0;                   /* its number may be another's from now on */
+                command = 0;                   /* its pid may be reused from now on */
                 if (report_write(pipe, &r) < 0)
                         _exit(1);
         }
@@ -49,7 +50,8 @@ serve(const struct command *c, int report)
         pid_t pid;
 
         (void)sigfillset(&all);
-        (void)sigprocmask(SIG_SETMASK, &all, NULL);     /* `kill -TERM -1` is the payload's way to tidy up, and not meant for us */
+        /* a payload uses `kill -TERM -1` to clean up; that is not meant for reapers */
+        (void)sigprocmask(SIG_SETMASK, &all, NULL);
         if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
                 pid = -errno;
         else
@@ -61,7 +63,8 @@ serve(const struct command *c, int report)
         }
         if (dup2(report, COMMAND_KEPT) < 0)
                 _exit(1);
-        command_close_from(COMMAND_KEPT + 1);  /* else the command's pipes and terminal would never end */
+        /* otherwise the command's pipes and terminal would never close */
+        command_close_from(COMMAND_KEPT + 1);
         if (report_write(COMMAND_KEPT, &r) < 0)
                 _exit(1);
         reap_all(pid > 0 ? pid : 0, c->head.exec, COMMAND_KEPT);

@@ -1,11 +1,13 @@
 /*
- * guest/remove.c - a name, and with it all that is below.
+ * guest/remove.c - removes a name, and everything below it.
  *
  * Room: guest (program). Touches: names of the box, fd.
- * Theory: one descriptor is open, however deep the tree: down by name without following, up by "..", and who is up there must be who
- * was there on the way down. A directory that was emptied is looked at again, so nothing has to be remembered but that.
- * Each call costs what its directory is deep, because Landlock looks at every parent: what lies deeper than a bound is first moved to the top of the tree, where
- * that can be done. Somebody inside may make names as fast as they are removed: the looks are counted.
+ * Theory: one descriptor is open, for a tree of any depth. The walk goes down by name without
+ * following links, and up by ".."; it checks that the parent is the directory it came from. An
+ * emptied directory is read again, so no further state is needed. Each call costs time in
+ * proportion to the depth of its directory, because Landlock checks every parent. So a directory
+ * below a certain depth is first moved to the top of the tree, if that is possible. A process
+ * inside may create names as fast as they are removed, so the number of reads is limited.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +20,7 @@
 #include "guest/way.h"
 
 enum { DEPTH_MAX = 16384, SHALLOW = 64, LIST_LEN = 32 * 1024 };
-enum { LOOKS_AGAIN = 64 /* at one directory that was empty a moment ago */, LOOKS_MAX = 4 << 20 /* in all; a directory takes two, and one for each below it */ };
+enum { LOOKS_AGAIN = 64 /* reads of one directory that was empty a moment ago */, LOOKS_MAX = 4 << 20 /* in all; a directory takes two, and one for each directory in it */ };
 
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE 1
@@ -26,12 +28,12 @@ enum { LOOKS_AGAIN = 64 /* at one directory that was empty a moment ago */, LOOK
 
 struct here { dev_t device; ino_t inode; };
 
-/* Touched as deep as a tree goes. */
+/* Only the levels of the tree are touched. */
 static struct here above[DEPTH_MAX];
 static unsigned looks, moved;          /* of this removal */
 static _Alignas(8) char list[LIST_LEN];
 
-/* Moves *fd to another directory; tells which it is. */
+/* Moves *fd to another directory; *ret identifies it. */
 static int
 move_to(int *fd, const char *name, struct here *ret)
 {
@@ -48,7 +50,7 @@ move_to(int *fd, const char *name, struct here *ret)
         return way_is_proc(next) ? EACCES : 0;
 }
 
-/* Removes one name that is no directory with something in it; ENOTEMPTY for that one. */
+/* Removes one name. ENOTEMPTY: it is a directory with content. */
 static int
 remove_name(int dir, const char *name)
 {
@@ -61,7 +63,10 @@ remove_name(int dir, const char *name)
         return errno == EEXIST ? ENOTEMPTY : errno == ENOTDIR ? EPERM : errno;
 }
 
-/* Removes what can be removed at once. 0: it is empty; ENOTEMPTY: *ret is a directory to be emptied; else why not. */
+/*
+ * Removes what can be removed at once. 0: the directory is empty; ENOTEMPTY: *ret is a directory to
+ * empty first; otherwise an errno value.
+ */
 static int
 clear(int dir, const char **ret)
 {
@@ -89,7 +94,7 @@ clear(int dir, const char **ret)
                         }
                 if (len < 0)
                         return (int)-len;
-                if (removed == 0)              /* a look from the beginning found nothing */
+                if (removed == 0)              /* a complete read found nothing */
                         return 0;
         }
 }
@@ -104,7 +109,8 @@ go_down(int *fd, const char *name, unsigned *depth, struct here *here)
         above[*depth] = *here;
         sys = move_to(fd, name, here);
         if (sys == ENOENT || sys == ENOTDIR || sys == ELOOP)
-                return 0;                      /* gone or another meanwhile: we are where we were, and look again */
+                /* removed or replaced meanwhile: *fd has not moved, so read again */
+                return 0;
         *depth += sys == 0;
         return sys;
 }
@@ -116,11 +122,14 @@ go_up(int *fd, unsigned *depth, struct here *here)
         int sys = move_to(fd, "..", here);
 
         if (sys == 0 && (here->device != was.device || here->inode != was.inode))
-                return ESTALE;                 /* somebody moved the directory we were in */
+                return ESTALE;                 /* the current directory was moved */
         return sys;
 }
 
-/* To the top of the tree, under a name that nobody has. It stays where it lies on another mount, or may not be moved: then it is gone down to. */
+/*
+ * Moves the name to the top of the tree, under an unused name. If it is on another mount, or may
+ * not be moved, it stays, and the walk goes down to it.
+ */
 static int
 move_up(int dir, const char *name, int top)
 {

@@ -1,5 +1,5 @@
 /*
- * guest/report.c - what a child of pid 1 that executes nothing tells it.
+ * guest/report.c - reports to pid 1 from its children that execute no program.
  *
  * Room: guest (program). Touches: fd.
  */

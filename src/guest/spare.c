@@ -1,18 +1,23 @@
 /*
- * guest/spare.c - one child that is ready ahead.
+ * guest/spare.c - one child that is started in advance.
  *
  * Room: guest (program). Touches: processes, fd, memory of its own.
  *
- *     none --spare_make()--> waiting --spare_pass()--> becoming --its socket closes--> started, failed or lost --spare_settle()--> none
- *                               \--dropped, or somebody killed it--> none
+ *     none --spare_make()--> waiting --spare_pass()--> becoming
+ *                               \--dropped, or killed--> none
+ *     becoming --its socket closes--> started, failed or lost --spare_settle()--> none
  *
- * Theory: what the spare came to stands in a page that it shares with pid 1, and its socket, which closes when a program is
- * executed as it does at any end, says when to look. Only between its last word (`has_begun`) and the execution itself is a
- * command that somebody killed the same as one that ran and was killed: that is what it is told as.
- * It has the payload's uid, so it may be stopped and killed by it: it is woken when told, and whenever it stops while it becomes a command
- * (pid 1 hears of that as of an end); one that died is found out by its socket. Signals that came while it waited were not
- * meant for the command, and are forgotten. It is a fork of pid 1 and not dumpable, holds 0, 1, 2 and its socket, and no message that pid 1
- * has seen: those are wiped before anything forks, and what is kept lies in memory that no fork gets.
+ * Theory: the spare writes its result into a page that it shares with pid 1. Its socket closes when
+ * it executes a program, and also when it ends; then pid 1 reads the result. After its last write
+ * (`has_begun`), a spare that is killed before it executes looks like a command that ran and was
+ * killed. It is reported as such.
+ *
+ * It has the payload's uid, so the payload can stop and kill it. Pid 1 continues it when it passes
+ * the command, and whenever it stops while it becomes the command; pid 1 learns of a stop as of an
+ * end. Its socket shows that it died. Signals that came while it waited were not for the command,
+ * and are discarded. It is a fork of pid 1 and not dumpable. It holds 0, 1, 2 and its socket, and
+ * no message that pid 1 has read: those are wiped before a fork, and the kept one is in memory that
+ * no fork inherits.
  */
 #include "guest/spare.h"
 
@@ -30,17 +35,17 @@
 enum { GROUP = COMMAND_KEPT + 1, HIGH = 10, SMALL = 4096 };
 
 struct spare_mark {
-        volatile int32_t sys;          /* why not, 0: nothing is wrong */
+        volatile int32_t sys;          /* the errno of the failure; 0: no failure */
         volatile uint32_t stage;
-        volatile uint32_t has_begun;   /* nothing is left to do but to execute */
+        volatile uint32_t has_begun;   /* only the execution is left to do */
 };
 
-/* -- the spare itself ---------------------------------------------------------------------------------------------- */
+/* -- the spare itself -------------------------------------------------------------------------- */
 
-static _Alignas(8) char message[WIRE_BODY_MAX];        /* touched in the spare only */
+static _Alignas(8) char message[WIRE_BODY_MAX];        /* used only in the spare */
 static char *pointers[2 * COMMAND_STRINGS_MAX];
 
-/* Nothing but 0, 1, 2, the socket and, for a moment, the group. */
+/* Closes all descriptors except 0, 1, 2, the socket and, for a moment, the group. */
 static int
 keep_only(int socket, int group)
 {
@@ -64,7 +69,8 @@ forget_signals(void)
                 return;
         for (int number = 1; number < NSIG; number++)
                 if (sigismember(&pending, number) == 1) {
-                        (void)sigaction(number, &ignored, NULL);       /* what waits is dropped */
+                        /* discards a pending signal */
+                        (void)sigaction(number, &ignored, NULL);
                         (void)sigaction(number, &standard, NULL);
                 }
 }
@@ -107,7 +113,8 @@ serve(int socket, int group, struct spare_mark *mark)
         sigset_t all;
 
         (void)sigfillset(&all);
-        (void)sigprocmask(SIG_SETMASK, &all, NULL);     /* `kill -TERM -1` is the payload's way to tidy up, and not meant for us */
+        /* a payload uses `kill -TERM -1` to clean up; that is not meant for a spare */
+        (void)sigprocmask(SIG_SETMASK, &all, NULL);
         if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || keep_only(socket, group) < 0)
                 _exit(1);
         if (write(GROUP, "0", 1) != 1 || setsid() < 0)
@@ -122,7 +129,7 @@ serve(int socket, int group, struct spare_mark *mark)
         become(&c, mark);
 }
 
-/* -- pid 1 --------------------------------------------------------------------------------------------------------- */
+/* -- pid 1 ------------------------------------------------------------------------------------- */
 
 void
 spare_init(struct spare *s)
@@ -172,7 +179,7 @@ spare_make(struct spare *s, uint32_t number, int group)
         spare_drop(s);
         if (s->exec != 0 || open_memory(s) < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return;
-        (void)fcntl(pair[0], F_SETFL, O_NONBLOCK);     /* pid 1 waits for nobody */
+        (void)fcntl(pair[0], F_SETFL, O_NONBLOCK);     /* pid 1 must not block */
         *s->mark = (struct spare_mark){ .sys = 0 };
         (void)madvise(s->mark, sizeof *s->mark, MADV_DOFORK);
         pid = fork();
@@ -239,7 +246,8 @@ spare_again(struct spare *s, char **room_for, size_t room, struct command *ret)
 
         memcpy(ret->stdio, s->stdio, sizeof ret->stdio);
         ret->group = s->group;
-        if (result == 0 && madvise(s->kept, WIRE_BODY_MAX, MADV_DOFORK) < 0)   /* a function is a fork, and reads its words there */
+        /* a function is a fork, and reads its arguments there */
+        if (result == 0 && madvise(s->kept, WIRE_BODY_MAX, MADV_DOFORK) < 0)
                 result = -errno;
         return result;
 }
@@ -255,7 +263,7 @@ close_own(int *fd)
 void
 spare_settle(struct spare *s)
 {
-        explicit_bzero(s->kept, s->kept_len);  /* an environment may hold secrets */
+        explicit_bzero(s->kept, s->kept_len);  /* an environment may contain secrets */
         if (s->kept_len > SMALL)
                 (void)madvise(s->kept, WIRE_BODY_MAX, MADV_DONTNEED);
         s->kept_len = 0;

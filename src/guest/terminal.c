@@ -19,7 +19,7 @@ open_slave(int master)
         char path[32];
         int number, unlocked = 0, fd;
 
-        /* By number: the two C libraries disagree about the type of a request. */
+        /* By number, because the two C libraries use different types for a request. */
         if (syscall(SYS_ioctl, master, TIOCSPTLCK, &unlocked) < 0 || syscall(SYS_ioctl, master, TIOCGPTN, &number) < 0)
                 return -errno;
         (void)snprintf(path, sizeof path, "/dev/pts/%d", number);

@@ -1,13 +1,18 @@
 /*
- * guest/tree.c - every process below some of pid 1's children, found in /proc and killed.
+ * guest/tree.c - finds every process below some of pid 1's children in /proc, and kills them.
  *
  * Room: guest (program). Touches: processes, /proc, clock.
- * Theory: a tree that does not fork dies of the first look. One whose members fork and end faster than a look reads is always somewhere else:
- * neither a kill nor a stop of what was seen meets it. kill(-1) meets it: the kernel signals every process of the namespace at once, and
- * who is forking has not forked, or its child has the signal too. So the second means is to stop everything, look, kill, and wake the
- * rest. That is felt by other commands of the box (a shell may tell that a job was stopped; who had been stopped goes on), so it comes
- * only when the first did not help, or does not get done: among two thousand who spin we have a two-thousandth of the processors, where no
- * group of control groups or of sessions gives us more, and one look would take as long as theirs to go round a dozen times.
+ * Theory: the first pass kills a tree that does not fork. If processes fork and end faster than a
+ * pass reads, neither a kill nor a stop reaches those that it saw. kill(-1) reaches them: the
+ * kernel signals every process of the namespace at once. A process that is forking has either not
+ * forked yet, or its child has the signal too.
+ *
+ * So the second method stops all processes, does a pass, kills, and continues the rest. Other
+ * commands of the box notice that: a shell may print that a job was stopped, and a process that was
+ * stopped before is continued. So it is used only if the first method did not help, or takes too
+ * long. Among two thousand busy processes, pid 1 gets a two-thousandth of the processor time,
+ * unless a group of control groups or of sessions gives it more. One pass would then take as long
+ * as a dozen rounds of theirs.
  */
 #include "guest/tree.h"
 
@@ -23,8 +28,8 @@
 
 #include "clock/clock.h"
 
-enum { TREE_UNKNOWN = -1, TREE_STRAY = -2 };       /* in place of the index of a root */
-enum { PROCESSES_MAX = 32768, STOPS = 2 /* somebody may be waking others */, LIST_LEN = 16 * 1024, STAT_LEN = 512, THREADS_FIELD = 20, LOOK_MAX_MS = 200 };
+enum { TREE_UNKNOWN = -1, TREE_STRAY = -2 };       /* instead of the index of a root */
+enum { PROCESSES_MAX = 32768, STOPS = 2 /* other processes may continue stopped ones */, LIST_LEN = 16 * 1024, STAT_LEN = 512, THREADS_FIELD = 20, LOOK_MAX_MS = 200 };
 
 struct process { pid_t pid, parent; int owner; int is_alive; };
 struct entry { uint64_t inode; int64_t next; unsigned short len; unsigned char type; char name[]; };
@@ -33,7 +38,10 @@ static struct process processes[PROCESSES_MAX];
 static size_t process_count;
 static pid_t self;
 
-/* What ended its first thread and has others looks like a zombie, and is none. `at` is where the name ends. */
+/*
+ * A process whose first thread has ended, and that has other threads, looks like a zombie but is
+ * alive. `at` is the end of the name.
+ */
 static int
 is_alive(const char *at)
 {
@@ -61,7 +69,8 @@ read_process(int proc, const char *name, struct process *ret)
         if (len <= 0)
                 return -1;
         text[len] = '\0';
-        at = strrchr(text, ')');               /* a name may hold anything but ends with the last one */
+        at = strrchr(text, ')');               /* a name may contain any byte; the last ")" ends
+                                                * it */
         if (!at || at[1] != ' ' || at[2] == '\0' || at[3] != ' ')
                 return -1;
         *ret = (struct process){ (pid_t)strtol(name, NULL, 10), (pid_t)strtol(at + 4, NULL, 10), TREE_UNKNOWN, is_alive(at) };
@@ -77,8 +86,8 @@ by_pid(const void *a, const void *b)
 }
 
 /*
- * In ascending order, as /proc lists them. What does not fit is found by a later pass, when some of these are gone. -ETIME where the
- * moment `until_ms` came first.
+ * Reads the processes in ascending order, as /proc lists them. A later pass finds those without
+ * room, when some of these have ended. -ETIME: `until_ms` was reached first.
  */
 static int
 look(uint64_t until_ms)
@@ -103,7 +112,8 @@ look(uint64_t until_ms)
                 return -ETIME;
         for (size_t i = 1; i < process_count; i++)
                 if (processes[i].pid <= processes[i - 1].pid)
-                        return -EAGAIN;        /* not seen so far; the search below counts on it */
+                        return -EAGAIN;        /* has not been seen; the search below needs the
+                                                * order */
         return len < 0 ? -errno : 0;
 }
 
@@ -115,7 +125,10 @@ find(pid_t pid)
         return bsearch(&wanted, processes, process_count, sizeof *processes, by_pid);
 }
 
-/* Whose it is: the index of a root, TREE_STRAY below ourselves, TREE_UNKNOWN where the way up has a gap. Everybody on the way learns it. */
+/*
+ * The owner of a process: the index of a root, TREE_STRAY below pid 1, TREE_UNKNOWN if a parent was
+ * not found. Stores it for every process on the way.
+ */
 static int
 owner_of(struct process *p)
 {
@@ -189,7 +202,7 @@ tree_pass(struct tree_root *roots, size_t count, struct tree_strays *strays, int
         int result;
 
         self = getpid();
-        if (self != 1)                         /* there -1 means the whole host */
+        if (self != 1)                         /* there -1 would signal the whole host */
                 is_frozen = 0;
         if (is_frozen)
                 stop_all();
@@ -202,6 +215,8 @@ tree_pass(struct tree_root *roots, size_t count, struct tree_strays *strays, int
         if (result == 0)
                 strike_all(roots, count, strays);
         if (is_frozen)
-                (void)kill(-1, SIGCONT);       /* to all, and not to those we saw: a child whose making was under way is in no list */
+                /* to all, not only to those that were seen: a child of a fork in progress is in no
+                 * list */
+                (void)kill(-1, SIGCONT);
         return result < 0 ? result : is_frozen;
 }

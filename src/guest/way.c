@@ -1,9 +1,10 @@
 /*
- * guest/way.c - from a path to the directory that holds its last name.
+ * guest/way.c - resolves a path to the directory that holds its last name.
  *
  * Room: guest (program). Touches: names of the box.
- * Theory: each directory is held open while the next name is looked up in it, without following; a link is read and its text put
- * in front of the rest. So a name that is swapped meanwhile leads where the payload's own open could have led, and nowhere else.
+ * Theory: each directory stays open while the next name is looked up in it, without following
+ * links. A link is read, and its text is put in front of the rest. So a name that is replaced
+ * meanwhile leads only where the payload's own open could have led.
  */
 #include "guest/way.h"
 
@@ -18,7 +19,7 @@
 struct walk {
         int dir;
         unsigned flags, links;
-        const char *at;                /* what is left, in `rest` */
+        const char *at;                /* the remaining path, in `rest` */
         char rest[FILE_PATH_MAX + 1];
 };
 
@@ -41,7 +42,7 @@ enter(struct walk *w, int dir)
         return way_is_proc(dir) ? EACCES : 0;
 }
 
-/* Puts a link's text in front of what is left. */
+/* Puts a link's text in front of the remaining path. */
 static int
 follow(struct walk *w, const char *text, size_t len)
 {
@@ -61,7 +62,7 @@ follow(struct walk *w, const char *text, size_t len)
         return w->rest[0] == '/' ? enter(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) : 0;
 }
 
-/* 0: it was a link, and is followed; EINVAL: it is none; else an errno value. */
+/* 0: it was a link, and is followed; EINVAL: it is not a link; otherwise an errno value. */
 static int
 try_link(struct walk *w, int dir, const char *name)
 {
@@ -102,7 +103,7 @@ step(struct walk *w, const char *name)
         return result;
 }
 
-/* Takes the next name off; 1 when it is the last, with what follows it (slashes) left. */
+/* Takes off the next name. 1: it is the last; slashes after it remain. */
 static int
 take_name(struct walk *w, char name[WAY_NAME_MAX + 1], int *ret_sys)
 {
@@ -137,7 +138,7 @@ walk(struct walk *w, struct way *ret)
                 if ((w->flags & WAY_FOLLOW) == 0 && !ret->wants_directory)
                         return 0;
                 sys = try_link(w, w->dir, ret->name);
-                if (sys == EINVAL || sys == ENOENT)    /* no link, or nothing there */
+                if (sys == EINVAL || sys == ENOENT)    /* not a link, or does not exist */
                         return 0;
         }
         return sys;

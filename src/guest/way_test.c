@@ -1,4 +1,4 @@
-/* guest/way_test.c - what guest/way.h promises: the kernel's own answers, and nothing of /proc. */
+/* guest/way_test.c - guest/way.h: the kernel's own answers, and nothing in /proc. */
 #include "guest/way.h"
 #include "base/unit.h"
 
@@ -26,7 +26,7 @@ set_up(void **state)
         return 0;
 }
 
-/* What set_up() and the tests made, the deepest first. */
+/* Removes what set_up() and the tests created, deepest first. */
 static int
 tear_down(void **state)
 {
@@ -47,7 +47,7 @@ struct row {
         const char *path;
         unsigned flags;
         int sys;
-        const char *dir, *name;        /* where it leads */
+        const char *dir, *name;        /* where the path leads */
 };
 
 static const struct row rows[] = {
@@ -151,7 +151,7 @@ what_is_missing_is_made_on_the_way_only(void **state)
         assert_int_equal(way_open("a/file/x/y", WAY_MAKE, &w), ENOTDIR);
 }
 
-/* 40 links are followed, as by the kernel, and not one more. */
+/* Like the kernel, follows 40 links and not more. */
 static void
 links_have_an_end(void **state)
 {

@@ -1,14 +1,17 @@
 /*
- * guest/write.c - a batch of files, each replaced as a whole.
+ * guest/write.c - writes a batch of files, each replaced as a whole.
  *
  * Room: guest (program). Touches: names of the box, fd.
  *
- *     every file: name resolved, ways made, bytes in a file without a name, synced --> every file: put in its place --> directories synced
- *       any failure, or an end of input too early: what lies beside is removed, nothing was changed
+ *     every file: resolve the name, create directories, write to an unnamed file, sync
+ *       --> every file: put it in place --> sync directories
+ *       any failure, or an early end of input: remove temporary files; nothing was changed
  *
- * Theory: a reader of a place sees the old file or the new one. A link at the end of a name is followed before, so that the link stays
- * and its target is replaced, as when the payload writes through it. What is no regular file is never replaced. Bytes that come in have no name
- * (O_TMPFILE), so that nothing is left of them however this process ends; where the file system cannot do that they lie beside their place.
+ * Theory: a reader of a place sees the old file or the new one. A link at the end of a name is
+ * followed first, so the link stays and its target is replaced, as when the payload writes through
+ * it. Only a regular file is replaced. Incoming bytes are in an unnamed file (O_TMPFILE), so
+ * nothing is left if this process is killed. If the file system does not support that, they are in
+ * a file beside their place.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,25 +22,26 @@
 #include "guest/files_parts.h"
 #include "guest/way.h"
 
-enum { PIECE = 64 * 1024, NEW_MODE = 0644, MODE_MASK = 0777, TRIES = 8, UNNAMED_MAX = 64 /* held open; more get a name beside their place when they are whole */ };
+enum { PIECE = 64 * 1024, NEW_MODE = 0644, MODE_MASK = 0777, TRIES = 8, UNNAMED_MAX = 64 /* held open; further ones get a name beside their place once complete */ };
 
 /* One file that is not in its place yet. */
 struct put {
         int dir;                       /* index into dirs */
-        int fd;                        /* without a name; -1: it has one */
-        char temp[FILES_TEMP_LEN];     /* beside its place; "" where it has no name, and once it has its own */
+        int fd;                        /* unnamed; -1: it has a name */
+        char temp[FILES_TEMP_LEN];     /* beside its place; "" without such a name, and after it is
+                                        * in place */
         char name[WAY_NAME_MAX + 1];
 };
 
-/* Directories are held open once each: a batch of many files mostly has few of them. */
+/* Each directory is open once: a batch of many files usually has few directories. */
 static struct { int fd; dev_t device; ino_t inode; } dirs[FILE_BATCH_MAX];
 static struct put batch[FILE_BATCH_MAX];
 static int dir_count, put_count, unnamed_count;
 static char failed[FILE_PATH_MAX + 1];
 
-/* -- taking in ------------------------------------------------------------------------------------------------ */
+/* -- input ------------------------------------------------------------------------------------- */
 
-/* Exactly so many bytes; an end before is ECANCELED. */
+/* Reads exactly `len` bytes; an earlier end is ECANCELED. */
 static int
 take(int fd, void *bytes, size_t len)
 {
@@ -73,9 +77,9 @@ take_content(int from, int to, uint64_t len)
         return sys;
 }
 
-/* -- one file ------------------------------------------------------------------------------------------------- */
+/* -- one file ---------------------------------------------------------------------------------- */
 
-/* Takes the way's directory: keeps it, or the same that is kept already. */
+/* Takes the way's directory: keeps it, or reuses the one already kept. */
 static int
 keep_directory(struct way *w, int *ret)
 {
@@ -96,7 +100,7 @@ keep_directory(struct way *w, int *ret)
         return 0;
 }
 
-/* What is there now decides whether it may be replaced, and the mode where none was asked for. */
+/* The existing file decides whether it may be replaced, and the mode if none was requested. */
 static int
 judge_place(const struct way *w, const struct file_put *head, mode_t *ret_mode)
 {
@@ -118,14 +122,14 @@ judge_place(const struct way *w, const struct file_put *head, mode_t *ret_mode)
         return 0;
 }
 
-/* The name by which a file that has none can be linked. */
+/* The path by which an unnamed file can be linked. */
 static void
 way_of_fd(int fd, char ret[32])
 {
         (void)snprintf(ret, 32, "/proc/self/fd/%d", fd);
 }
 
-/* A file without a name, or -1: not here. */
+/* Opens an unnamed file; -1: not supported here. */
 static int
 open_unnamed(const struct put *p)
 {
@@ -141,7 +145,7 @@ open_unnamed(const struct put *p)
         return -1;
 }
 
-/* Makes a file beside the place, or gives one that has no name a name there. */
+/* Creates a file beside the place, or links an unnamed file there. */
 static int
 name_beside(struct put *p, int *fd)
 {
@@ -215,9 +219,9 @@ put_one(int in, const struct file_put *head)
         return write_aside(in, head, p, mode);
 }
 
-/* -- the batch ------------------------------------------------------------------------------------------------ */
+/* -- the batch --------------------------------------------------------------------------------- */
 
-/* 1: a file was taken in; 0: that was all; or a negative errno value. */
+/* 1: read a file; 0: that was the last; or a negative errno value. */
 static int
 take_one(int in)
 {
@@ -227,7 +231,7 @@ take_one(int in)
         if (sys != 0)
                 return -sys;
         if ((head.flags & ~(uint32_t)FILE_PUT_MODE) != 0 || head.pad != 0)
-                return -EINVAL;                /* it means what we do not know */
+                return -EINVAL;                /* an unknown flag */
         if (head.path_len == 0)
                 return 0;
         if (head.path_len > FILE_PATH_MAX)
@@ -237,13 +241,16 @@ take_one(int in)
         sys = take(in, failed, head.path_len);
         failed[sys == 0 ? head.path_len : 0] = '\0';
         if (sys == 0 && strlen(failed) != head.path_len)
-                sys = EINVAL;                  /* a NUL is part of no name */
+                sys = EINVAL;                  /* no name contains a NUL */
         if (sys == 0)
                 sys = put_one(in, &head);
         return sys != 0 ? -sys : 1;
 }
 
-/* What is new gets its name at once; what replaces another has one beside it for a moment. */
+/*
+ * A new file gets its name at once. One that replaces another first gets a temporary name beside
+ * it.
+ */
 static int
 put_one_in_place(struct put *p)
 {
@@ -279,7 +286,10 @@ put_in_place(void)
         return 0;
 }
 
-/* An O_PATH descriptor cannot be synced. A directory that may not be read is as synced as its owner wants it. */
+/*
+ * An O_PATH descriptor cannot be synced, so the directory is opened. One that may not be read is
+ * not synced.
+ */
 static int
 sync_directories(void)
 {
