@@ -1,15 +1,16 @@
 /*
- * box/ahead.c - when a child of pid 1 is made ready ahead (guest/spare.h), in which group, and when it goes.
+ * box/ahead.c - when a spare (guest/spare.h) is started, in which group, and when it ends.
  *
  * Room: box (program). Touches: a group, pid 1 by messages, clock.
  *
- *     none --nothing was begun for a moment--> ordered --an exec is begun, and is told its number--> none
- *                                                 | no exec for a while after the last, or everything was killed
- *                                                 '--> none; the next exec brings another
+ *     none --no exec began for a moment--> ordered --an exec begins, and gets its number--> none
+ *                                            | no exec for a while, or everything was killed
+ *                                            '--> none; the next exec orders another
  *
- * Theory: it only saves time. The group is handed to pid 1 with the exec all the same, so that whatever became of the spare the command is
- * started there. In a burst there is none: groups are joined quickly as long as somebody just did. A box in which nothing was ever
- * begun keeps its spare, because its first command is what it waits for; in a frozen box none is ordered.
+ * Theory: a spare only saves time. Pid 1 receives the group with the exec anyway, so if the spare
+ * failed, the command starts there. In a burst there is no spare: joining a group is fast while
+ * other processes did so recently. A box without any exec so far keeps its spare for its first
+ * command. A frozen box orders none.
  */
 #include "box/state.h"
 
@@ -21,7 +22,10 @@ may_have_one(const struct box *b)
         return b->state == BOX_RUNNING && b->is_ready && !b->is_freezing && b->groups.work >= 0 && b->spare_idle_ms > 0;
 }
 
-/* Who makes one pays for it in the payload's memory, and waits while the kernel kills for more: not pid 1, and not while a killed command has to end. */
+/*
+ * The payload's memory pays for a spare, and its start can wait while the kernel kills for memory.
+ * Pid 1 must not wait for that, nor while a killed command has to end.
+ */
 static int
 is_bad_moment(struct box *b)
 {
@@ -59,7 +63,7 @@ look(struct loop_timer *t)
         if (!may_have_one(b))
                 return;
         if (!b->ahead.group && b->starting > 0)
-                return;                        /* wanted again once that is told */
+                return;                        /* ordered after that start is reported */
         if (!b->ahead.group && now < last + QUIET_MS) {
                 (void)loop_timer_set(b->loop, t, last + QUIET_MS, look);
                 return;

@@ -3,11 +3,12 @@
  *
  * Room: box (program). Touches: fd, its maker and pid 1 by messages.
  *
- *     MAKING --SPAWNED--> RUNNING --a cause--> ENDING --BOX_ENDED--> OVER --told--> the process ends
+ *     MAKING --SPAWNED--> RUNNING --a cause--> ENDING --BOX_ENDED--> OVER --reported--> exit
  *        | MAKE_FAILED       | maker or pid 1 gone       ^ kill ordered, and waited for
  *        '-------------------'---------------------------'
  *
- * P1: whatever ends this process ends the box: its maker and pid 1 each see their socket close. N8: an end is in the journal before anyone is told of it.
+ * P1: if this process ends, the box ends: its maker and pid 1 each see their socket close. N8: an
+ * end is in the journal before it is reported.
  */
 #include "box/box.h"
 
@@ -29,7 +30,7 @@ enum { EXIT_BROKEN = 125, UNDONE_MS = 10000, TOLD_MS = 60000, DEAF_MS = 100, WOR
 
 static struct box box;
 
-/* -- the end ------------------------------------------------------------------------------------------------------ */
+/* -- the end ----------------------------------------------------------------------------------- */
 
 static const uint32_t words[] = {
         [BOX_GONE_STOPPED] = OUTCOME_KILLED, [BOX_GONE_DEADLINE] = OUTCOME_TIMED_OUT, [BOX_GONE_OOM] = OUTCOME_OOM_KILLED,
@@ -117,7 +118,7 @@ box_end(struct box *b, enum box_gone cause)
                 (void)loop_timer_set(b->loop, &b->late, loop_now_ms(), not_undone);
 }
 
-/* -- pid 1 -------------------------------------------------------------------------------------------------------- */
+/* -- pid 1 ------------------------------------------------------------------------------------- */
 
 void
 box_say_guest(struct box *b, uint16_t kind, const void *body, size_t len, const int *fds, size_t fd_count)
@@ -139,7 +140,7 @@ take_fd(struct wire_message *m)
         return fd;
 }
 
-/* Pid 1 and the maker speak over two sockets: which of them is heard first is chance. */
+/* Pid 1 and the maker use two sockets, so their messages can arrive in either order. */
 static void
 be_ready(struct box *b)
 {
@@ -163,7 +164,8 @@ hear_exec(struct box *b, struct wire_message *m, const void *body)
         struct wire_exec_number number;
         struct exec *x;
 
-        memcpy(&number, body, sizeof number);          /* every one of them begins with the exec */
+        /* each message starts with the number of the exec */
+        memcpy(&number, body, sizeof number);
         x = exec_find(b, number.exec);
         if (!x)
                 return;
@@ -205,7 +207,7 @@ obey_guest(struct box *b, struct wire_message *m, const void *body)
         }
 }
 
-/* 1: heard something; 0: nothing there; -1: pid 1 is gone. */
+/* 1: handled a message; 0: none waits; -1: pid 1 is gone. */
 static int
 hear_guest(struct box *b)
 {
@@ -216,7 +218,8 @@ hear_guest(struct box *b)
         if (got == -EAGAIN)
                 return 0;
         if (got == -EMFILE && (m.kind == WIRE_CONNECTED || m.kind == WIRE_WALL_LISTENED))
-                got = 1;                       /* no place for its sockets: who asked is told, and that is all */
+                got = 1;                       /* no free descriptor for its sockets: the requester
+                                                * gets an error */
         if (got <= 0)
                 return -1;
         obey_guest(b, &m, body);
@@ -257,7 +260,7 @@ guest_ready(struct loop_watch *w, uint32_t events)
                 (void)loop_watch_change(&b->guest, EPOLLIN | (b->to_guest.first ? EPOLLOUT : 0u));
 }
 
-/* -- the maker ---------------------------------------------------------------------------------------------------- */
+/* -- the maker --------------------------------------------------------------------------------- */
 
 static void
 be_spawned(struct box *b, struct wire_message *m, const void *body, unsigned has_no_groups)
@@ -282,7 +285,8 @@ be_spawned(struct box *b, struct wire_message *m, const void *body, unsigned has
                 return;
         b->state = BOX_RUNNING;
         if (confine_files(b->directory, b->groups.root) < 0 || filter_enter(FILTER_BOX) < 0)
-                box_end(b, BOX_GONE_DIED);             /* fail closed: not without its wall */
+                /* fail closed: the box does not run without its restrictions */
+                box_end(b, BOX_GONE_DIED);
         else
                 exec_send_waiting(b);
         be_ready(b);
@@ -294,7 +298,8 @@ be_ended(struct box *b, const void *body)
         struct wire_box_ended ended;
 
         memcpy(&ended, body, sizeof ended);
-        box_hear_guest(b);                             /* what it said last came before its end */
+        /* its last messages came before its end */
+        box_hear_guest(b);
         if (ended.has_usage) {
                 b->gone.cpu_ns = ended.cpu_ns;
                 b->gone.oom_kills = ended.oom_kills;
@@ -306,7 +311,7 @@ be_ended(struct box *b, const void *body)
 
 static unsigned is_without_groups;
 
-/* 0: go on; -1: the maker is gone. */
+/* 0: continue; -1: the maker is gone. */
 static int
 hear_maker(struct box *b)
 {
@@ -353,11 +358,11 @@ maker_ready(struct loop_watch *w, uint32_t events)
         box_hear_guest(b);
         if (b->state < BOX_ENDING)
                 b->gone.cause = BOX_GONE_DIED;
-        lose_guest(b);                                 /* and pid 1 ends by that */
+        lose_guest(b);                                 /* this makes pid 1 end */
         be_over(b);
 }
 
-/* -- the beginning ------------------------------------------------------------------------------------------------ */
+/* -- the begin --------------------------------------------------------------------------------- */
 
 static void listener_ready(struct loop_watch *w, uint32_t events);
 
@@ -369,7 +374,10 @@ listen_again(struct loop_timer *t)
         (void)loop_watch_add(b->loop, &b->listener, b->listening, EPOLLIN, listener_ready);
 }
 
-/* Only who we are ourselves may be a keeper: the directory says so too. Without a descriptor to spare he waits a moment. */
+/*
+ * Only a process of the same user may be a keeper; the directory's permissions enforce that too.
+ * Without a free descriptor it waits a moment.
+ */
 static void
 listener_ready(struct loop_watch *w, uint32_t events)
 {

@@ -1,12 +1,15 @@
 /*
- * box/channel.c - one caller of one exec: frames to him, frames from him.
+ * box/channel.c - one caller of one exec: frames to it, frames from it.
  *
  * Room: box (program). Touches: fd, mem.
- * Theory: he has a place of his own in each log and is sent what stands there when his socket can take it. What it took in part is copied
- * aside, so a log never waits for a socket. A caller who is slow finds the log's oldest byte later than his place, which is all
- * that losing bytes is. STARTED, output and END that are ready together go in one call.
- * Input has one order: what an older channel said is read before what a younger one says (a caller opens the next when the last has been
- * sent), and what somebody said before he left is read, however late, while the command goes on.
+ * Theory: each caller has its own position in each log, and is sent what follows when its socket
+ * has room. If the socket takes only a part, the rest is copied, so a log never waits for a socket.
+ * For a slow caller, the log's oldest byte is past its position: only then it loses bytes. STARTED,
+ * output and END that are ready together are sent in one call.
+ *
+ * Input has one order: what an older channel sent is read before what a newer one sends, because a
+ * caller opens the next channel after the last one was sent. Input that a caller sent before it
+ * left is read later, while the command runs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +26,7 @@
 
 enum { PIECES = 12, INPUT_CHUNK = 16 * 1024, INPUT_TURN = 16 };
 
-/* Frames that leave together. */
+/* Frames that are sent together. */
 struct parcel {
         struct iovec pieces[PIECES];
         int count;
@@ -116,7 +119,7 @@ assemble(struct parcel *p, struct channel *c)
         c->said_end = 1;
 }
 
-/* What was not taken is kept. 0; -1 when he is gone or memory is. */
+/* Keeps what the socket did not take. 0; -1: the caller is gone, or no memory. */
 static int
 keep_rest(struct channel *c, const struct parcel *p, size_t sent)
 {
@@ -137,7 +140,7 @@ keep_rest(struct channel *c, const struct parcel *p, size_t sent)
         return 0;
 }
 
-/* 1: all of it; 0: he must read first; -1: he is gone. */
+/* 1: all sent; 0: the caller must read first; -1: the caller is gone. */
 static int
 send_rest(struct channel *c)
 {
@@ -163,7 +166,8 @@ send_parcel(struct channel *c, struct parcel *p)
         struct msghdr message = { .msg_iov = p->pieces };
         ssize_t sent;
 
-        message.msg_iovlen = (__typeof__(message.msg_iovlen))p->count;     /* its type differs by C library */
+        /* its type differs by C library */
+        message.msg_iovlen = (__typeof__(message.msg_iovlen))p->count;
         do
                 sent = sendmsg(c->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
         while (sent < 0 && errno == EINTR);
@@ -186,10 +190,10 @@ say(struct channel *c)
                         return 1;
                 result = send_parcel(c, &p);
         }
-        return result > 0 ? 0 : result;        /* others have their turn before more of it */
+        return result > 0 ? 0 : result;        /* others get a turn before the rest */
 }
 
-/* -- ending ------------------------------------------------------------------------------------------------------- */
+/* -- the end ----------------------------------------------------------------------------------- */
 
 void
 channel_free(struct channel *c)
@@ -207,7 +211,7 @@ channel_free(struct channel *c)
         free(c);
 }
 
-/* The caller has gone, or has heard everything. */
+/* The caller has left, or has received everything. */
 static void
 done(struct channel *c)
 {
@@ -219,7 +223,8 @@ done(struct channel *c)
                 return;
         channel_free(c);
         if (leaves_alone && !x->is_over && (x->flags & BOX_EXEC_BACKGROUND) == 0 && !handover_has_owner(x)) {
-                exec_kill(x, OUTCOME_KILLED);          /* one that was waiting is forgotten by this */
+                /* an exec that still waited is freed by this */
+                exec_kill(x, OUTCOME_KILLED);
         } else if (x->is_over && (x->flags & BOX_EXEC_QUIET) != 0 && !x->channels) {
                 exec_free(x);
         } else {
@@ -230,7 +235,7 @@ done(struct channel *c)
         box_check_over(b);
 }
 
-/* -- from him ----------------------------------------------------------------------------------------------------- */
+/* -- from the caller --------------------------------------------------------------------------- */
 
 static void
 obey(struct channel *c)
@@ -258,7 +263,10 @@ obey(struct channel *c)
         }
 }
 
-/* A byte of the call's input goes in once, from whoever says it first. Who came to it otherwise (exec.stdin) adds to it. */
+/*
+ * Each byte of the call's input is used once, from the first channel that sends it. A caller that
+ * joined in another way (exec.stdin) adds to the input.
+ */
 static void
 take_input(struct channel *c, const unsigned char *bytes, size_t len)
 {
@@ -275,7 +283,7 @@ take_input(struct channel *c, const unsigned char *bytes, size_t len)
                 input_put(x, bytes + known, len - known);
 }
 
-/* One run of bytes as it came. -1: not a frame we know. */
+/* Handles a run of bytes as received. -1: an unknown frame. */
 static int
 take(struct channel *c, const unsigned char *bytes, size_t len)
 {
@@ -313,7 +321,10 @@ take(struct channel *c, const unsigned char *bytes, size_t len)
         return 0;
 }
 
-/* Is he to be read now? Not before the command is there to take it, and not while what he said last still waits. */
+/*
+ * True: read this caller now. Not before the command can take input, and not while its last input
+ * still waits.
+ */
 static int
 may_speak(const struct channel *c)
 {
@@ -330,12 +341,14 @@ set_events(struct channel *c)
         (void)loop_watch_change(&c->watch, events);
 }
 
-enum heard { HEARD_LAST, HEARD_SOME, HEARD_ALL };      /* he is gone; there may be more; there is no more now */
+/* the caller is gone; there may be more; there is no more now */
+enum heard { HEARD_LAST, HEARD_SOME, HEARD_ALL };
 
 static enum heard
 hear(struct channel *c)
 {
-        static unsigned char bytes[INPUT_CHUNK];               /* not cleared for each turn */
+        /* static, so that it is not cleared on each call */
+        static unsigned char bytes[INPUT_CHUNK];
 
         for (int turns = INPUT_TURN; turns > 0 && may_speak(c) && !c->is_broken; turns--) {
                 ssize_t got = recv(c->fd, bytes, sizeof bytes, MSG_DONTWAIT);
@@ -352,7 +365,10 @@ hear(struct channel *c)
         return c->is_broken ? HEARD_LAST : HEARD_SOME;
 }
 
-/* The older ones first. One of those who is found gone is ended in his own turn: his watch says it too. 1: go on; 0: he is gone. */
+/*
+ * Reads older channels first. A channel found closed is ended by its own event. 1: continue; 0:
+ * this caller is gone.
+ */
 static int
 hear_in_order(struct channel *c)
 {
@@ -369,10 +385,12 @@ ready(struct loop_watch *w, uint32_t events)
 
         if ((events & (EPOLLHUP | EPOLLERR)) != 0 && !may_speak(c)) {
                 if (c->is_owner && !c->is_detached && (c->exec->flags & BOX_EXEC_BACKGROUND) == 0 && !handover_says_detach(c)) {
-                        done(c);               /* nobody waits for it any more, whatever it could still read */
+                        /* no caller waits for the exec any more, even if it could read more
+                         * input */
+                        done(c);
                         return;
                 }
-                c->is_hung = 1;                /* he said something before he left, and it is read in its time */
+                c->is_hung = 1;                /* input sent before it left is read later */
                 loop_watch_remove(&c->watch);
                 return;
         }
@@ -400,9 +418,9 @@ channel_feed_all(struct exec *x)
                 listen_again(c);
 }
 
-/* -- to him ------------------------------------------------------------------------------------------------------- */
+/* -- to the caller ----------------------------------------------------------------------------- */
 
-/* He takes nothing more. Is what he said still of use? */
+/* The caller reads no more. True: its input is not needed either. */
 static int
 is_spent(struct channel *c)
 {
@@ -414,7 +432,8 @@ is_spent(struct channel *c)
         c->is_lossless = 0;
         if (!hear_in_order(c) || x->is_over)
                 return 1;
-        return c->is_owner && !c->is_detached && (x->flags & BOX_EXEC_BACKGROUND) == 0;        /* his going ends the command */
+        /* its disconnect ends the command */
+        return c->is_owner && !c->is_detached && (x->flags & BOX_EXEC_BACKGROUND) == 0;
 }
 
 void
@@ -423,7 +442,8 @@ channel_push(struct channel *c)
         struct exec *x = c->exec;
         int result;
 
-        if (c->is_kept) {                      /* nobody hears it, and what was said in it may be read now */
+        /* no process reads it, and its input may be read now */
+        if (c->is_kept) {
                 listen_again(c);
                 return;
         }
@@ -441,7 +461,7 @@ channel_push(struct channel *c)
                 listen_again(c);
 }
 
-/* Each of them may be the last of a quiet exec and take it along: nothing of it is looked at after. */
+/* Each channel may be the last of a quiet exec and free it, so the exec is not used afterwards. */
 void
 channel_push_all(struct exec *x)
 {

@@ -1,9 +1,9 @@
 /*
- * box/confine.c - what a box process can still do.
+ * box/confine.c - reduces the rights of a box process.
  *
  * Room: box (program). Touches: its own credentials and Landlock domain.
- * Theory: what it was given open it keeps; what it opens lies in two places. A payload that took this process over through its pipes would hold
- * the pipes of one sandbox, which is the one it has.
+ * Theory: it keeps the descriptors that it has, and can open files in two places only. A payload
+ * that took over this process through its pipes would get the pipes of one sandbox: its own.
  */
 #include "box/confine.h"
 
@@ -39,7 +39,8 @@ confine_privileges(void)
 
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 return -errno;
-        for (int cap = 0; cap <= CAPABILITY_LAST; cap++)       /* an ordinary user has none to drop, and may not say so */
+        /* an ordinary user has none, and dropping fails */
+        for (int cap = 0; cap <= CAPABILITY_LAST; cap++)
                 if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EINVAL && errno != EPERM)
                         return -errno;
         if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)

@@ -1,16 +1,18 @@
 /*
- * box/exec.c - the table of execs, and the course of one.
+ * box/exec.c - the table of execs, and the life of one.
  *
  * Room: box (program). Touches: pipes, the exec's group, pid 1 by messages.
  *
- *     (waiting) --sent to pid 1--> STARTING --EXEC_STARTED--> RUNNING --EXEC_ENDED--> ENDED (kept, then forgotten)
- *                                      | EXEC_FAILED              | the box has gone: lost
- *                                      v                          v
- *                                   FAILED                      ENDED
+ *     (waiting) --sent to pid 1--> STARTING --EXEC_STARTED--> RUNNING --EXEC_ENDED--> ENDED
+ *                                      | EXEC_FAILED             | the box ended: lost
+ *                                      v                         v
+ *                                   FAILED                     ENDED (kept, then freed)
  *
- * Theory: the end is told once, in exec_finish(), whichever way it comes. One that was killed before it had begun ends in the word it was killed with, like
- * any other. P23: one that has not ended a while after it was killed ends its box: whatever holds it up, the kernel takes a whole namespace down without pid 1. What the command leaves running may hold its pipes for as
- * long as it likes: the end counts what lies in them at that moment and waits for nobody (P10).
+ * Theory: the end is reported once, in exec_finish(), for every way to end. An exec that was killed
+ * before it had begun ends with the outcome of that kill. P23: an exec that has not ended some time
+ * after it was killed ends its box. The kernel kills a whole namespace without help of pid 1,
+ * whatever blocks the exec. Processes that the command leaves behind may keep its pipes open. The
+ * end counts the bytes in the pipes at that moment, and does not wait (P10).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,9 +25,9 @@
 #include "box/state.h"
 #include "event/outcome.h"
 
-static const uint32_t UNDECIDED = UINT32_MAX;     /* a word */
+static const uint32_t UNDECIDED = UINT32_MAX;     /* an outcome */
 
-/* -- the table ---------------------------------------------------------------------------------------------------- */
+/* -- the table --------------------------------------------------------------------------------- */
 
 struct exec *
 exec_find(struct box *b, uint32_t number)
@@ -79,7 +81,8 @@ static void
 drop_waiting(struct exec *x)
 {
         if (x->waiting)
-                explicit_bzero(x->waiting, x->waiting_len);    /* the environment may hold secrets */
+                /* the environment may contain secrets */
+                explicit_bzero(x->waiting, x->waiting_len);
         free(x->waiting);
         x->waiting = NULL;
 }
@@ -116,7 +119,7 @@ exec_free(struct exec *x)
         free(x);
 }
 
-/* The oldest finished ones make room; who is being read stays until he has been. */
+/* Frees the oldest finished execs; one that is being read stays until it was read. */
 void
 exec_prune(struct box *b)
 {
@@ -131,7 +134,7 @@ exec_prune(struct box *b)
         }
 }
 
-/* -- telling ------------------------------------------------------------------------------------------------------ */
+/* -- reports ----------------------------------------------------------------------------------- */
 
 void
 exec_list(const struct exec *x, struct wire_box_listed *ret)
@@ -159,7 +162,7 @@ exec_list(const struct exec *x, struct wire_box_listed *ret)
         ret->end.dropped_bytes = x->out[0].beyond + x->out[1].beyond;
 }
 
-/* What a later keeper could be told anyway is written anew when the journal has grown long. */
+/* Rewrites a long journal with only the entries that a later keeper could still be sent. */
 static void
 shorten_journal(struct box *b)
 {
@@ -180,8 +183,8 @@ shorten_journal(struct box *b)
 }
 
 /*
- * The journal first, then keepers, then who waits for it: whoever has read an end and asks the keeper about it finds the keeper told.
- * May free a quiet one, and no other.
+ * The order is: journal, keepers, callers. So when a caller has read an end and asks the keeper
+ * about it, the keeper knows it. May free a quiet exec, and no other.
  */
 static void
 tell(struct exec *x, uint16_t kind)
@@ -202,9 +205,9 @@ tell(struct exec *x, uint16_t kind)
                 shorten_journal(b);
 }
 
-/* -- beginning ---------------------------------------------------------------------------------------------------- */
+/* -- the begin --------------------------------------------------------------------------------- */
 
-/* For people: the words with blanks between, nothing that a terminal would obey. */
+/* For people: the arguments with blanks between, without bytes that a terminal interprets. */
 static void
 describe(struct exec *x, const struct wire_exec *wire)
 {
@@ -232,7 +235,7 @@ is_sound(const void *bytes, size_t len)
         return wire.strings_len == len - sizeof wire && wire.argc > 0 && ((const char *)bytes)[len - 1] == '\0';
 }
 
-/* Our ends do not wait; theirs are as a program expects them. */
+/* The box's ends are non-blocking; the command's ends are as a program expects them. */
 static int
 open_pipe(int ret[2], int ours)
 {
@@ -242,8 +245,9 @@ open_pipe(int ret[2], int ours)
 }
 
 /*
- * The writing ends of its output stay open here too until it has ended: else their closing wakes us twice on the way to an end that
- * pid 1 tells anyway, and what lies in the pipes is read then.
+ * The box keeps the writing ends of the output open until the exec has ended. Otherwise their
+ * closing would wake it twice before the end that pid 1 reports anyway. It reads the pipes at that
+ * end.
  */
 static int
 open_streams(struct exec *x)
@@ -266,8 +270,8 @@ open_streams(struct exec *x)
 }
 
 /*
- * A group where the box has groups; else pid 1 keeps count of the tree. Nothing runs beside the groups of a box that has them: what is
- * frozen with them would not be all.
+ * Uses a group if the box has groups; otherwise pid 1 tracks the tree. In a box with groups, no
+ * exec runs outside of them, because freezing would not cover it.
  */
 static int
 choose_group(struct exec *x, struct wire_exec *wire)
@@ -343,7 +347,7 @@ exec_send_waiting(struct box *b)
                 if (!wire)
                         continue;
                 x->waiting = NULL;
-                send_to_guest(x, wire, len);   /* may fail, and take a quiet one along */
+                send_to_guest(x, wire, len);   /* may fail, and free a quiet exec */
                 explicit_bzero(wire, len);
                 free(wire);
         }
@@ -400,7 +404,8 @@ exec_start(struct box *b, const struct wire_box_exec *ask, void *bytes, size_t l
                 exec_lost(x, box_word(b));
                 return;
         }
-        if (b->starting + b->running > EXECS_MAX || b->to_guest.bytes + len > QUEUE_MAX / 2)   /* the other half is for orders that are no commands */
+        /* the other half is for messages that are no commands */
+        if (b->starting + b->running > EXECS_MAX || b->to_guest.bytes + len > QUEUE_MAX / 2)
                 result = -EAGAIN;
         else if ((wire->flags & WIRE_EXEC_TTY) == 0)
                 result = open_streams(x);
@@ -444,7 +449,7 @@ exec_started(struct exec *x, int32_t pid, int take_master)
                 exec_kill(x, x->word);
 }
 
-/* -- ending ------------------------------------------------------------------------------------------------------- */
+/* -- the end ----------------------------------------------------------------------------------- */
 
 static void
 let_go(struct exec *x)
@@ -467,7 +472,7 @@ let_go(struct exec *x)
                 x->group = NULL;
 }
 
-/* At most so many may hold pipes of the dead; the oldest are closed on them. */
+/* Limits the ended execs whose pipes are still held; closes the oldest ones. */
 static void
 limit_lingering(struct box *b)
 {
@@ -525,7 +530,8 @@ exec_failed(struct exec *x, const struct wire_exec_failed *failed)
 
         if (x->state != BOX_EXEC_STARTING)
                 return;
-        /* What was killed meanwhile fails to start because of that, whatever the kernel calls it. */
+        /* An exec that was killed meanwhile fails to start because of that, whatever error the
+         * kernel reports. */
         if (!is_its_own && (x->word != UNDECIDED || x->box->state >= BOX_ENDING)) {
                 exec_lost(x, x->box->state >= BOX_ENDING ? box_word(x->box) : x->word);
                 return;
@@ -540,7 +546,10 @@ exec_failed(struct exec *x, const struct wire_exec_failed *failed)
         exec_finish(x);
 }
 
-/* One of its processes was for certain; or it itself, or a shell that tells of a child that was (128 + SIGKILL), while the kernel counted a kill for want of memory. */
+/*
+ * True if one of its processes was certainly killed for memory. Also if the kernel counted such a
+ * kill, and the exec was killed itself or is a shell that reports a killed child (128 + SIGKILL).
+ */
 static unsigned
 was_short_of_memory(const struct exec *x, const struct wire_exec_ended *ended)
 {
@@ -560,7 +569,8 @@ decide(struct exec *x, const struct wire_exec_ended *ended)
         else if (!ended)
                 x->end.word = OUTCOME_LOST;
         else if (x->box->state >= BOX_ENDING && is_signal && ended->status == SIGKILL)
-                x->end.word = box_word(x->box);                /* the maker kills all of them, and pid 1 may tell of some before it goes */
+                /* the maker kills all execs, and pid 1 may report some before it ends */
+                x->end.word = box_word(x->box);
         else if (was_short_of_memory(x, ended))
                 x->end.word = OUTCOME_OOM_KILLED;
         else if (!is_signal) {
@@ -582,7 +592,7 @@ denied_count(struct exec *x)
         return count < UINT16_MAX ? (uint16_t)count : UINT16_MAX;
 }
 
-/* Of several commands at once each met the limit: it is the sandbox's. */
+/* If several execs ran at once, each of them met the limit, because it is the sandbox's. */
 static uint16_t
 limits_reached(const struct exec *x, const struct wire_exec_ended *ended)
 {
@@ -598,14 +608,16 @@ end_with(struct exec *x, const struct wire_exec_ended *ended)
 
         if (x->state != BOX_EXEC_RUNNING && x->state != BOX_EXEC_STARTING)
                 return;
-        x->end.denied = denied_count(x);       /* before its group is given back */
+        x->end.denied = denied_count(x);       /* before its group is returned */
         x->end.reached = limits_reached(x, ended);
-        x->is_alone = x->group && groups_is_empty(&x->box->groups, x->group);  /* before its time is read: nothing is added to that then */
+        /* before reading its CPU time, which then cannot grow */
+        x->is_alone = x->group && groups_is_empty(&x->box->groups, x->group);
         group_us = x->group ? groups_cpu_us(&x->box->groups, x->group) : BOX_NEVER;
         limits_credit_oom(x->box);
         decide(x, ended);
         if (x->end.word == OUTCOME_OOM_KILLED && x->group && !x->is_alone)
-                (void)groups_kill(&x->box->groups, x->group);          /* what the kernel left of it */
+                /* processes that the kernel did not kill */
+                (void)groups_kill(&x->box->groups, x->group);
         x->box->running -= x->state == BOX_EXEC_RUNNING;
         x->box->starting -= x->state == BOX_EXEC_STARTING;
         ahead_want(x->box);
@@ -648,7 +660,9 @@ exec_kill(struct exec *x, uint32_t word)
                 return;
         }
         limits_overdue(x);
-        if (x->group && x->state == BOX_EXEC_STARTING)         /* said first: what dies before it has begun is not begun again, in a group that may be frozen */
+        /* sent first: a command killed before it has begun must not be started again, in a group
+         * that may be frozen */
+        if (x->group && x->state == BOX_EXEC_STARTING)
                 box_say_guest(b, WIRE_SIGNAL, &(struct wire_exec_number){ x->number, SIGKILL }, sizeof(struct wire_exec_number), NULL, 0);
         if (x->group)
                 (void)groups_kill(&b->groups, x->group);

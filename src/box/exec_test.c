@@ -1,4 +1,6 @@
-/* box/exec_test.c - the table of execs: what is found, what is told, what is forgotten. Pid 1 is this test. */
+/*
+ * box/exec_test.c - the table of execs: what is found, reported and freed. The test acts as pid 1.
+ */
 #include "box/state.h"
 #include "base/unit.h"
 
@@ -107,7 +109,7 @@ ended(uint32_t number, int code, int status)
         exec_ended(exec_find(&b, number), &(struct wire_exec_ended){ .exec = number, .code = code, .status = status });
 }
 
-/* Reads frames until the end and gives it; text gathers both streams. */
+/* Reads frames until the end and returns it; `text` collects both streams. */
 static struct channel_end
 end_of(int channel, char *text, size_t room)
 {
@@ -201,7 +203,7 @@ a_key_that_was_used_starts_nothing(void **state)
         let_go(fds);
 }
 
-/* Says input, or its end, and lets the box hear it. */
+/* Sends input, or its end, and lets the box handle it. */
 static void
 say(int channel, const char *text)
 {
@@ -327,7 +329,10 @@ a_long_journal_is_written_anew_with_what_is_kept(void **state)
         assert_true(b.journal.len > EXECS_KEPT_MAX * sizeof(struct box_journal));
 }
 
-/* A box that ends takes starts and runs along in one word; a program that is not there was not there before. */
+/*
+ * When a box ends, starting and running execs get one outcome. A program that was not found stays
+ * "not found".
+ */
 static void
 an_end_of_the_box_is_told_as_one(void **state)
 {

@@ -1,10 +1,12 @@
 /*
- * box/freeze.c - stops every process of every exec where it stands, and lets them go on.
+ * box/freeze.c - stops all processes of all execs, and continues them.
  *
  * Room: box (program). Touches: cgroup.freeze and cgroup.events of the group of all execs, clock.
  *
- *     going --FREEZE--> freezing --all stand still--> frozen        is_freezing from the first arrow to the last,
- *       ^---------------------- thaw ------------------'            and spans of time do not count meanwhile
+ *     running --FREEZE--> freezing --all are stopped--> frozen
+ *       ^---------------------- thaw ----------------------'
+ *
+ * is_freezing is set from FREEZE to the end of the thaw. Meanwhile durations do not count.
  */
 #include <errno.h>
 #include <sys/epoll.h>

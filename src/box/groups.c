@@ -1,5 +1,5 @@
 /*
- * box/groups.c - a control group of its own for every exec.
+ * box/groups.c - a control group for every exec.
  *
  * Room: box (program). Touches: cgroup files beneath the box's own group.
  */
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NAME_ROOM = 48, TEXT_ROOM = 1024, LOOKS = 4, KEPT_OPEN = 16 /* groups whose files stay open: as many as run at once, mostly */ };
+enum { NAME_ROOM = 48, TEXT_ROOM = 1024, LOOKS = 4, KEPT_OPEN = 16 /* groups whose files stay open: usually as many as run at once */ };
 
 static int
 write_file(int directory, const char *name, const char *value)
@@ -29,7 +29,7 @@ write_file(int directory, const char *name, const char *value)
         return result;
 }
 
-/* The number after `key ` in a file that is open, or UINT64_MAX. */
+/* The number after `key ` in an open file, or UINT64_MAX. */
 static uint64_t
 read_key(int fd, const char *key)
 {
@@ -76,7 +76,8 @@ groups_open(struct groups *g, int take_root)
                 result = -errno;
         if (result == 0 && (g->work = openat(take_root, "work", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
                 result = -errno;
-        /* Without cgroup.kill (before 5.14) a tree is killed by pid 1, and a group would only be in its way. */
+        /* Without cgroup.kill (before Linux 5.14) pid 1 kills a tree, and a group would only hinder
+         * it. */
         if (result == 0 && faccessat(g->work, "cgroup.kill", W_OK, 0) < 0)
                 result = -errno;
         if (result < 0) {
@@ -129,7 +130,10 @@ groups_is_empty(const struct groups *g, const struct group *of)
         return read_key_of(g->work, name_of(name, of, "cgroup.events"), "populated") == 0;
 }
 
-/* A few of those that were left are looked at for every new one: the cost does not grow with their number, until there may be no other. */
+/*
+ * Checks a few of the non-empty groups for each new exec. So the cost does not grow with their
+ * number, until no other group can be created.
+ */
 static struct group *
 take_left(struct groups *g)
 {
@@ -169,7 +173,7 @@ make(struct groups *g)
         return one;
 }
 
-/* What it has used by now is not the next one's. */
+/* CPU time used so far does not count for the next exec. */
 static void
 settle(struct group *one)
 {
@@ -219,7 +223,7 @@ groups_give(struct groups *g, struct group *take)
 
         if (groups_give_empty(g, take))
                 return;
-        while (*list)                          /* at the end: the oldest is the likeliest to be empty by now */
+        while (*list)                          /* append: the oldest is most likely to be empty */
                 list = &(*list)->next;
         take->next = NULL;
         *list = take;

@@ -6,7 +6,7 @@
  *       work               frozen and thawed; excludes pid 1, which reports also while frozen
  *         g0, g1, ...      one per exec, used again once it is empty
  *
- * Pid 1 is not frozen, so that it can report ended execs and connect to ports in a frozen box.
+ * Pid 1 is not frozen, so it can report ended execs and connect to ports in a frozen box.
  */
 #ifndef CARREL_BOX_GROUPS_H
 #define CARREL_BOX_GROUPS_H

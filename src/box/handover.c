@@ -1,16 +1,18 @@
 /*
- * box/handover.c - whose a foreground exec is, while a keeper hands it over.
+ * box/handover.c - which caller owns a foreground exec, while a keeper hands it over.
  *
- * Room: box (program). Touches: fd (looking at what was said), clock.
+ * Room: box (program). Touches: fd (peeks at input), clock.
  *
- *     ordered --HANDED--> its caller's --the caller closes--> killed
- *        | closed, no HANDED yet            ^
- *        '--> kept --a call with its key----'
- *               '--nobody for BOX_REPEAT_MS--> killed
+ *     ordered --HANDED--> the caller's --the caller closes--> killed
+ *        | closed, no HANDED yet   ^
+ *        '--> kept --a call with its key--'
+ *               '--no call for BOX_REPEAT_MS--> killed
  *
- * Theory: the keeper gives the order first and the caller's end of the channel after it. If it dies in between, the kernel closes that end, as if the caller had
- * gone. The caller lives and makes its call again, if that has a key: without one it may not, and nobody would come. A kept channel is the
- * place of that call: its reader who must lose nothing is at the first byte. What the keeper said in the caller's name is still read from it.
+ * Theory: the keeper first orders the exec, and then sends the caller its end of the channel. If
+ * the keeper dies in between, the kernel closes that end, as if the caller had left. But the caller
+ * lives, and repeats its call if the call has a key; without a key it may not. A kept channel is
+ * the place of that repeat: a reader that must lose nothing starts at the first byte. Input that
+ * the keeper sent for the caller is still read from it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +43,7 @@ close_end(struct channel *c)
         c->is_hung = 0;
 }
 
-/* Nobody came. */
+/* No repeat came. */
 static void
 give_up(struct loop_timer *t)
 {
@@ -72,13 +74,13 @@ handover_keep(struct channel *c)
         char byte;
 
         if (c->is_kept) {
-                close_end(c);                          /* now everything that was said in it is read */
+                close_end(c);                          /* now all its input is read */
                 return 1;
         }
         if (!may_be_called_again(c))
                 return 0;
         for (struct channel *other = x->channels; other; other = other->next)
-                if (other != c && other->is_repeat) {  /* who came again was sooner than the news that it had to */
+                if (other != c && other->is_repeat) {  /* the repeat came before this event */
                         other->is_owner = 1;
                         return 0;
                 }
@@ -93,7 +95,7 @@ handover_keep(struct channel *c)
                 close_end(c);
         } else {
                 loop_watch_remove(&c->watch);
-                c->is_hung = 1;                        /* read when there is room for it */
+                c->is_hung = 1;                        /* read when there is room */
         }
         return 1;
 }
@@ -125,7 +127,7 @@ handover_done(struct exec *x, uint64_t keeper)
                 last->is_handed = 1;
 }
 
-/* Is there a DETACH among these frames? They begin within the one that is coming in. */
+/* True: the frames contain a DETACH. They start inside the frame that is being received. */
 static int
 has_detach(const struct channel *c, const unsigned char *bytes, size_t len)
 {
@@ -163,7 +165,8 @@ handover_says_detach(const struct channel *c)
                 int found = got > 0 && has_detach(c, said, (size_t)got);
 
                 if (said)
-                        explicit_bzero(said, got > 0 ? (size_t)got : 0);       /* input may be a secret */
+                        /* input may contain a secret */
+                        explicit_bzero(said, got > 0 ? (size_t)got : 0);
                 free(said);
                 if (found || got < 0 || (size_t)got < room)
                         return found;

@@ -1,9 +1,10 @@
 /*
- * box/input.c - standard input of a command: what its callers say, through a bounded buffer.
+ * box/input.c - standard input of a command: what its callers send, through a bounded buffer.
  *
  * Room: box (program). Touches: fd, mem.
- * Theory: the buffer holds what the pipe did not take at once. While it holds anything no caller is read, so his socket fills and he waits. A command
- * that reads no more lets it all go by.
+ * Theory: the buffer contains what the pipe did not take at once. While it is not empty no caller
+ * is read, so the callers' sockets fill and they wait. If the command has closed its input, all
+ * further input is discarded.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -39,7 +40,7 @@ input_close(struct exec *x)
         x->in.fd = -1;
 }
 
-/* Bytes taken; all of them by one who will never read. */
+/* The number of bytes taken; all of them if the command will never read. */
 static size_t
 give(struct exec *x, const unsigned char *bytes, size_t len)
 {

@@ -1,8 +1,9 @@
 /*
- * box/journal.c - the box's own memory for later keepers.
+ * box/journal.c - what a box keeps for later keepers.
  *
  * Room: box (program). Touches: fd, two files of the state directory.
- * Theory: written, not synced: it outlives this process, which is all it is for; the machine's end is the sandbox's end as well.
+ * Theory: entries are written, but not synced. They only need to survive this process: the end of
+ * the machine is the end of the sandbox too.
  */
 #include "box/journal.h"
 
@@ -51,7 +52,8 @@ journal_append(struct journal *j, uint32_t kind, uint32_t exec, const struct wir
 
         if (j->fd < 0)
                 return -EBADF;
-        memset(&entry, 0, sizeof entry);       /* the gaps too: a file is no place for what lay on the stack */
+        memset(&entry, 0, sizeof entry);       /* padding too, so that no stack content is written
+                                                * to the file */
         entry.kind = kind;
         entry.exec = exec;
         if (listed)

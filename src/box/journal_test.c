@@ -1,4 +1,4 @@
-/* box/journal_test.c - what box/journal.h promises: whole entries, in order, whatever happens to a write. */
+/* box/journal_test.c - box/journal.h: complete entries, in order, whatever happens to a write. */
 #include "box/journal.h"
 #include "base/unit.h"
 
@@ -69,7 +69,7 @@ what_was_told_is_read_back_in_order(void **state)
         assert_int_equal(journal_append(&j, WIRE_BOX_GONE, 0, NULL), -EBADF);
 }
 
-/* A file that may grow no further takes a part of an entry, and that part is taken back. */
+/* A file at its size limit takes a part of an entry, and that part is truncated. */
 static void
 a_torn_entry_is_taken_back(void **state)
 {

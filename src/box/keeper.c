@@ -1,15 +1,19 @@
 /*
- * box/keeper.c - what keepers ask, and telling them.
+ * box/keeper.c - requests of keepers, and reports to them.
  *
- * Room: box (program). Touches: fd, credentials of who connects.
- * Theory: a keeper may come and go. What it is told waits in its queue. Nothing that a payload or one caller does ends its link (Q1 of keeper/peer.h):
+ * Room: box (program). Touches: fd, credentials of the peer.
+ * Theory: a keeper may come and go. Messages for it wait in its queue. No action of a payload or of
+ * a single caller ends its link (Q1 of keeper/peer.h):
  *
- *     answers, and commands    a keeper that does not read is not read either while its queue is full: what it can still cause is one more list, and the
- *                              ends of the commands that run: less than half of QUEUE_MAX
- *     refusals of the network  said when nothing waits, and of those only what the wall remembers then (box/wall.c)
- *     names that were moved    at most 64 and then the box ends (maker/guard.c)
+ *     answers, and commands    while the queue of a keeper is full, its requests are not read. It
+ *                              can cause only one more list, and the ends of running commands:
+ *                              less than half of QUEUE_MAX
+ *     refusals of the network  sent when the queue is empty, and then only what the wall still
+ *                              remembers (box/wall.c)
+ *     names that were moved    at most 64, then the box ends (maker/guard.c)
  *
- * Only one that does not read while another keeper goes on is cut off, at QUEUE_MAX; its next connection begins with everything.
+ * Only a keeper that does not read while another keeper stays active is cut off, at QUEUE_MAX. Its
+ * next connection starts with everything.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,7 +55,10 @@ keeper_watch(struct keeper *k)
         (void)loop_watch_change(&k->watch, (queue_is_full(&k->queue) ? 0u : (uint32_t)EPOLLIN) | (k->queue.first ? (uint32_t)EPOLLOUT : 0u));
 }
 
-/* Whoever cannot be told is cut off in his own turn: his socket is shut, and that wakes us. */
+/*
+ * A keeper whose queue is full is closed in its own turn: its socket is shut down, which wakes the
+ * loop.
+ */
 static void
 say(struct keeper *k, uint16_t kind, const void *bytes, size_t len, const int *take_fds, size_t fd_count)
 {
@@ -97,9 +104,12 @@ say_list(struct keeper *k)
                 }
 }
 
-/* -- what they ask ------------------------------------------------------------------------------------------------- */
+/* -- requests ---------------------------------------------------------------------------------- */
 
-/* One row a kind: the least and the most that its body may have, and who does it. The body is `body`. */
+/*
+ * One row per kind: minimum and maximum length of its body in bytes, and its handler. The body is
+ * `body`.
+ */
 struct row {
         uint16_t kind;
         uint32_t least, most;
@@ -126,7 +136,7 @@ serve_exec(struct keeper *k, struct wire_message *m)
         memcpy(&ask, body, sizeof ask);
         ask.key[sizeof ask.key - 1] = ask.task[sizeof ask.task - 1] = '\0';
         exec_start(k->box, &ask, body + sizeof ask, m->len - sizeof ask, take_fd(m));
-        explicit_bzero(body, m->len);          /* the environment may hold secrets */
+        explicit_bzero(body, m->len);          /* the environment may contain secrets */
 }
 
 static enum channel_of
@@ -180,12 +190,12 @@ serve_signal(struct keeper *k, struct wire_message *m)
                 box_say_guest(k->box, WIRE_SIGNAL, &ask, sizeof ask, NULL, 0);
 }
 
-/* What was left running by execs that are no longer in the table. */
+/* Kills processes left by execs that are no longer in the table. */
 static void
 kill_forgotten(struct box *b)
 {
         (void)groups_kill_all(&b->groups);
-        ahead_drop(b);                         /* it died of that */
+        ahead_drop(b);                         /* that also killed the spare */
         ahead_want(b);
         if (b->state == BOX_RUNNING && b->groups.work < 0)
                 box_say_guest(b, WIRE_KILL_TREE, &(struct wire_exec_number){ 0, SIGKILL }, sizeof(struct wire_exec_number), NULL, 0);
@@ -220,7 +230,8 @@ serve_list(struct keeper *k, struct wire_message *m)
         static const struct wire_box_listed none;
 
         (void)m;
-        wall_say_denials(k, 1);                /* who asks about an exec hears what was refused to it */
+        wall_say_denials(k, 1);                /* a keeper that asks about an exec gets its
+                                                * refusals */
         say_list(k);
         say(k, WIRE_BOX_LISTED, &none, sizeof none, NULL, 0);
 }
@@ -322,7 +333,7 @@ static const struct row rows[] = {
         { WIRE_BOX_WALL, 0, 0, serve_wall },
 };
 
-/* A long message is rare; its pages are not kept for the next. */
+/* A long message is rare, so its pages are returned to the kernel. */
 static void
 give_back(size_t len)
 {
@@ -330,7 +341,7 @@ give_back(size_t len)
                 (void)madvise(body + BODY_KEPT, sizeof body - BODY_KEPT, MADV_DONTNEED);
 }
 
-/* 1: served; 0: nothing there; -1: he is gone, or talks nonsense. */
+/* 1: served; 0: no message; -1: the keeper is gone, or broke the protocol. */
 static int
 serve_one(struct keeper *k)
 {

@@ -1,9 +1,9 @@
 /*
- * box/limits.c - what ends an exec or the box: moments, CPU time, memory, free space.
+ * box/limits.c - what ends an exec or the box: deadlines, CPU time, memory, free space.
  *
- * Room: box (program). Touches: clock, counters of the box's groups, file systems (looking).
- * Theory: one timer an exec, set to the next moment anything about it could be true. A box in which nothing runs has at most one timer,
- * its last moment.
+ * Room: box (program). Touches: clock, counters of the box's groups, file systems (reads only).
+ * Theory: each exec has one timer, set to the next time at which any of its limits could be
+ * reached. A box without a running exec has at most one timer, its own deadline.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,17 +28,17 @@ after(uint64_t moment, uint64_t span)
         return span > BOX_NEVER - moment ? BOX_NEVER : moment + span;
 }
 
-/* -- an exec ------------------------------------------------------------------------------------------------------ */
+/* -- an exec ----------------------------------------------------------------------------------- */
 
 static uint64_t
 span_ends(const struct exec *x)
 {
         if (x->timeout_ms == BOX_NEVER || x->box->is_freezing)
-                return BOX_NEVER;              /* set anew when it is thawed */
+                return BOX_NEVER;              /* set again when it is thawed */
         return after(after(x->begun_ms, x->timeout_ms), box_frozen_ms(x->box) - x->frozen_before_ms);
 }
 
-/* The earliest moment at which it could have used it all: every processor busy with it. */
+/* The earliest time at which it could have used its CPU time: with every processor busy. */
 static uint64_t
 next_cpu_look(const struct exec *x, uint64_t now, unsigned *ret_is_used)
 {
@@ -82,7 +82,10 @@ go_on(struct loop_timer *t)
                 (void)groups_freeze(&b->groups, 0);
 }
 
-/* Whoever computes in hundreds of processes may leave pid 1 no processor to serve us with: all of them stand still for a moment. */
+/*
+ * A payload with hundreds of busy processes may leave pid 1 no processor time. So all of them are
+ * frozen for a moment.
+ */
 static void
 hush(struct box *b)
 {
@@ -99,7 +102,10 @@ look_again(struct exec *x)
         (void)loop_timer_set(x->box->loop, &x->timer, after(x->looked_ms, earlier(x->overdue_left_ms, OVERDUE_LOOK_MS)), look_at_overdue);
 }
 
-/* While we have no processor, pid 1 most likely has none either: what passes between two looks counts as one pause at most. */
+/*
+ * While the box gets no processor time, pid 1 most likely gets none either. So the time between two
+ * looks counts as one pause at most.
+ */
 static void
 count_down(struct exec *x)
 {
@@ -109,8 +115,10 @@ count_down(struct exec *x)
 }
 
 /*
- * Pid 1 was asked, and the kernel. What pid 1 has said already counts. A dead command that another one traces is kept from it by the kernel, until the tracer has waited
- * for it: when nothing lives in the group, it has ended. Else one of them does not answer, and has a while for it.
+ * Asks pid 1 and the kernel. Messages of pid 1 that have arrived are handled first. If another
+ * process traces a dead command, the kernel hides the end from pid 1 until the tracer has waited
+ * for it. So if no process lives in the group, the exec has ended. Otherwise a process does not
+ * respond, and gets some more time.
  */
 static void
 look_at_overdue(struct loop_timer *t)
@@ -156,7 +164,7 @@ limits_watch(struct exec *x)
                 (void)loop_timer_set(x->box->loop, &x->timer, due, look);
 }
 
-/* -- the box ------------------------------------------------------------------------------------------------------ */
+/* -- the box ----------------------------------------------------------------------------------- */
 
 static void
 last_moment(struct loop_timer *t)
@@ -202,7 +210,7 @@ limits_floor(struct box *b)
                 (void)loop_timer_set(b->loop, &b->floor, loop_now_ms() + FLOOR_LOOK_MS, look_at_floor);
 }
 
-/* The number after `key `, or the whole file's with ""; UINT64_MAX where there is none. */
+/* The number after `key `, or of the whole file with ""; UINT64_MAX if not found. */
 static uint64_t
 read_counter(int fd, const char *key)
 {
@@ -223,7 +231,7 @@ read_counter(int fd, const char *key)
         return *at >= '0' && *at <= '9' ? strtoull(at, NULL, 10) : UINT64_MAX;
 }
 
-/* Counters come without a word of what they count: their text tells. Takes the descriptor. */
+/* A counter arrives without its kind, which its text shows. Takes the descriptor. */
 void
 limits_take_counter(struct box *b, int take_fd)
 {
@@ -255,7 +263,9 @@ limits_pids_refused(const struct box *b)
         return count == UINT64_MAX ? 0 : count;
 }
 
-/* The kernel does not say whose process it killed. Where one exec runs alone, it was one of its tree. */
+/*
+ * The kernel does not report whose process it killed. If one exec runs alone, it was in its tree.
+ */
 void
 limits_credit_oom(struct box *b)
 {

@@ -1,9 +1,10 @@
 /*
  * box/log.c - the newest bytes of one stream.
  *
- * Room: box (program). Touches: mem, one nameless file of the state directory.
- * Theory: the byte with offset o lies at o modulo the ring's room. Growing moves what is kept to its new places; nothing else does.
- * The file's blocks are asked for before it is mapped: a full disk answers there, and not with a signal at a write.
+ * Room: box (program). Touches: mem, one unnamed file of the state directory.
+ * Theory: the byte with offset o is at o modulo the ring's size. Only growing moves bytes to new
+ * places. The blocks of the file are allocated before it is mapped. So a full disk gives an error
+ * there, not a signal at a write.
  */
 #include "box/log.h"
 
@@ -14,7 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static uint64_t filed;                 /* bytes of files that are mapped: the disk they lie on is everybody's */
+static uint64_t filed;                 /* bytes of mapped files: other sandboxes use the same
+                                        * disk */
 
 void
 log_init(struct log *l, uint64_t keep, int directory)
@@ -44,7 +46,7 @@ log_fini(struct log *l)
         l->first = l->end;
 }
 
-/* One piece of the ring from `offset` on. */
+/* One contiguous piece of the ring from `offset` on. */
 static struct iovec
 piece(const struct log *l, uint64_t offset, size_t len)
 {
@@ -80,7 +82,7 @@ map_file(int directory, size_t room)
         return bytes == MAP_FAILED ? NULL : bytes;
 }
 
-/* A larger ring, or the same where no memory can be had. */
+/* Enlarges the ring; keeps it if there is no memory. */
 static void
 grow(struct log *l, size_t room)
 {
@@ -89,7 +91,8 @@ grow(struct log *l, size_t room)
         unsigned char *bytes;
 
         if (is_mapped && room > LOG_FILES_MAX - filed) {
-                l->keep = room = LOG_HEAP_MAX;         /* who waits for a reader goes by this */
+                /* also read by code that waits for a reader */
+                l->keep = room = LOG_HEAP_MAX;
                 is_mapped = 0;
         }
         bytes = room <= l->room ? NULL : is_mapped ? map_file(l->directory, room) : malloc(room);
@@ -110,7 +113,7 @@ grow(struct log *l, size_t room)
         l->is_mapped = is_mapped;
 }
 
-/* In doubling steps to the heap's end; the file is made once, in its last size. */
+/* Doubles up to the heap's maximum; the file is created once, at its final size. */
 static size_t
 next_room(const struct log *l, size_t needed)
 {

@@ -1,4 +1,4 @@
-/* box/log_test.c - what box/log.h promises: every byte has its offset, and only the oldest are forgotten. */
+/* box/log_test.c - box/log.h: every byte has its offset, and only the oldest are dropped. */
 #include "box/log.h"
 #include "base/unit.h"
 
@@ -25,10 +25,10 @@ remove_directory(void **state)
 {
         (void)state;
         (void)close(directory);
-        return rmdir(directory_name);          /* a log leaves no name behind */
+        return rmdir(directory_name);          /* a log leaves no file name behind */
 }
 
-/* The byte with this offset, whoever writes it. */
+/* The byte with this offset, the same for every writer. */
 static unsigned char
 byte_at(uint64_t offset)
 {
@@ -115,7 +115,7 @@ only_the_oldest_bytes_are_forgotten(void **state)
         }
 }
 
-/* Any order of any lengths against nothing but arithmetic. */
+/* Random lengths in random order, checked by arithmetic. */
 static void
 every_byte_stays_at_its_offset(void **state)
 {
@@ -199,7 +199,9 @@ what_was_not_needed_is_given_back(void **state)
         }
 }
 
-/* What one box writes down is bounded, whatever its callers ask for; what was given back is there again. */
+/*
+ * The files of one box are limited, whatever its callers request; freed space is available again.
+ */
 static void
 files_are_bounded(void **state)
 {

@@ -2,9 +2,10 @@
  * box/output.c - what a command prints, from its pipe (or terminal) into its log.
  *
  * Room: box (program). Touches: fd.
- * Theory: a pipe is read whenever it has something, so nobody who prints ever waits for a reader; the log forgets what no longer fits. Only for
- * readers who asked to lose nothing the reading pauses while one of them is a whole log behind. After the command's end the
- * pipe is still emptied, into nothing, so that what the command left running does not block on it.
+ * Theory: a pipe is read whenever it has data, so a command never waits for a reader; the log drops
+ * bytes that no longer fit. Only for a reader that asked to lose nothing, reading pauses while it
+ * is a whole log behind. After the command's end the pipe is still read, and the bytes are
+ * discarded. So processes that the command left running do not block on it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +34,8 @@ output_close(struct output *o)
         if (o->fd < 0)
                 return;
         if ((x->wire_flags & WIRE_EXEC_TTY) != 0)
-                loop_watch_remove(&o->watch);  /* standard input has the terminal open too */
+                /* standard input has the terminal open too */
+                loop_watch_remove(&o->watch);
         else
                 loop_watch_forget(&o->watch);
         (void)close(o->fd);
@@ -45,7 +47,7 @@ output_close(struct output *o)
         }
 }
 
-/* How many bytes may be read without taking one from a reader who must lose none. */
+/* How many bytes may be read without dropping one that a lossless reader still needs. */
 static size_t
 allowed(const struct output *o)
 {
@@ -61,7 +63,10 @@ allowed(const struct output *o)
         return most;
 }
 
-/* A log grows, and forgets, for what it gives room to: so it is asked for as much as will come, and no more. 0: it cannot be known. */
+/*
+ * A log grows, and drops bytes, for the requested room. So the box requests as much as will arrive,
+ * and no more. 0: not known.
+ */
 static size_t
 expected(const struct output *o, size_t most)
 {
@@ -74,7 +79,10 @@ expected(const struct output *o, size_t most)
         return (size_t)waiting < most ? (size_t)waiting : most;
 }
 
-/* A pipe that is found full again and again belongs to someone with much to say. A wish: there is a limit for each user. */
+/*
+ * Enlarges a pipe that is repeatedly full, because its command prints much. May fail: the kernel
+ * limits this per user.
+ */
 static void
 widen(struct output *o, size_t got)
 {
@@ -91,7 +99,7 @@ read_into_nothing(struct output *o, size_t most)
         return got < 0 ? -errno : got;
 }
 
-/* The end, most likely; a few bytes, if some came just now. */
+/* Most likely the end; a few bytes if some arrived just now. */
 static ssize_t
 read_few(struct output *o, size_t most)
 {
@@ -123,7 +131,7 @@ read_much(struct output *o, size_t want)
         int count = log_space(&o->log, want, pieces);
         ssize_t got;
 
-        if (count == 0) {                              /* no memory: it is counted, at least */
+        if (count == 0) {                              /* no memory: at least count the bytes */
                 got = read_into_nothing(o, want);
                 o->beyond += got > 0 ? (uint64_t)got : 0;
                 return got;
@@ -136,7 +144,7 @@ read_much(struct output *o, size_t want)
         return got;
 }
 
-/* Bytes read, 0 at the end, -errno. */
+/* The number of bytes read; 0: the end; -errno. */
 static ssize_t
 read_some(struct output *o, size_t most)
 {
@@ -154,11 +162,15 @@ read_some(struct output *o, size_t most)
         got = want > 0 ? read_much(o, want) : read_few(o, most);
         if (got > 0 && x->budget != BOX_NEVER)
                 x->budget -= (uint64_t)got;
-        return got == -EIO ? 0 : got;                  /* a terminal nobody has open any more */
+        /* no process has the terminal open any more */
+        return got == -EIO ? 0 : got;
 }
 
-/* Nobody reads what one of the left-behind prints: it may not cost more than it is worth. Each read is paid for with a pause, however little
- * it brought: who prints line by line would wake us for every line otherwise. */
+/*
+ * No reader gets what a process left behind prints, so it must not cost much. Each read is followed
+ * by a pause, whatever its size. Otherwise a process that prints line by line would wake the box
+ * for every line.
+ */
 static void
 resume(struct loop_timer *t)
 {
@@ -206,7 +218,7 @@ ready(struct loop_watch *w, uint32_t events)
 
                 read_rest(o);
                 if (was_left)
-                        channel_push_all(x);   /* may be the end of it */
+                        channel_push_all(x);   /* this may be the last data */
                 return;
         }
         most = allowed(o);
@@ -243,7 +255,7 @@ output_open(struct output *o, struct exec *x, int take_fd)
         return result;
 }
 
-/* What lies in the pipe belongs to the command, as far as one can tell; what comes later does not. */
+/* Bytes in the pipe now are counted as the command's; later ones are not. */
 static void
 finish(struct output *o)
 {
@@ -255,7 +267,8 @@ finish(struct output *o)
                 return;
         if (!is_terminal && ioctl(o->fd, FIONREAD, &waiting) < 0)
                 waiting = 0;
-        o->left = is_terminal ? TERMINAL_MOST : (uint64_t)waiting;     /* a terminal is read to its end: it cannot say how much it holds */
+        /* a terminal is read to its end, because it does not report how many bytes it holds */
+        o->left = is_terminal ? TERMINAL_MOST : (uint64_t)waiting;
         while (o->left > 0 && got > 0) {
                 size_t most = is_terminal ? CHUNK : allowed(o);
 

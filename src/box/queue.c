@@ -83,8 +83,8 @@ queue_is_full(const struct queue *q)
 }
 
 /*
- * ETOOMANYREFS: of all descriptors that this user has on their way, in every process of his, too many were not received yet. It is nobody's fault here
- * and passes as soon as others get their turn.
+ * ETOOMANYREFS: this user has too many descriptors in transit, over all its processes. It is no
+ * fault of this queue, and passes when other processes have received theirs.
  */
 static int
 is_for_later(int result)

@@ -1,4 +1,4 @@
-/* box/queue_test.c - what box/queue.h promises: everything in order, nobody waited for, no descriptor left open. */
+/* box/queue_test.c - box/queue.h: everything in order, no blocking, no descriptor left open. */
 #include "box/queue.h"
 #include "base/unit.h"
 
@@ -98,7 +98,7 @@ what_is_lent_stays_the_lenders(void **state)
         }
         assert_true(is_open(theirs));
         while (wire_receive(theirs, 0, &m, body, sizeof body) == 1) {
-                assert_int_equal(m.fd_count, 1);       /* of what had to wait, too */
+                assert_int_equal(m.fd_count, 1);       /* also of messages that had to wait */
                 wire_message_close(&m);
                 assert_int_equal(queue_flush(&q), 0);
                 seen++;
@@ -131,7 +131,10 @@ who_is_gone_is_told_apart(void **state)
         assert_int_equal(send_number(1), -EPIPE);
 }
 
-/* As a user without rights, who may have so many descriptors on their way as he may have open: more than that wait, and come. */
+/*
+ * As a user without privileges, who may have as many descriptors in transit as open ones: the rest
+ * wait, and arrive.
+ */
 static int
 sends_too_many(void)
 {
@@ -145,7 +148,8 @@ sends_too_many(void)
                 if (queue_lend(&q, WIRE_BOX_LISTED, &number, sizeof number, &theirs, 1) < 0)
                         return 2;
         if (!q.first)
-                return 3;                              /* the kernel let all pass: this says nothing */
+                /* the kernel accepted all, so this proves nothing */
+                return 3;
         for (int seen = 0; seen < 80; seen++) {
                 if (wire_receive(theirs, 0, &m, &number, sizeof number) != 1 || m.fd_count != 1)
                         return 4;

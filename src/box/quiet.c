@@ -1,13 +1,16 @@
 /*
- * box/quiet.c - says to the maker whether anything of the payload can run.
+ * box/quiet.c - reports to the maker whether any process of the payload can run.
  *
  * Room: box (program). Touches: cgroup.events of groups, its maker by messages, clock.
  *
- *     quiet --an exec is sent to pid 1: said before--> busy --no exec, and no process that one left--> quiet
+ *     quiet --an exec is sent to pid 1: reported before--> busy
+ *     busy --no exec, and no process that an exec left--> quiet
  *
- * Theory: what appears in a mount while the payload has no process is the host's (maker/guard.c). File operations over the API are execs too. What
- * commands leave running is seen in their control groups; where there are none pid 1 says that it has no child left. It says so after
- * the end of every exec that it was sent, so that it is believed only while none is under way.
+ * Theory: while the payload has no process, a new name in a mount was created by the host
+ * (maker/guard.c). File operations over the API are execs too. Processes that commands leave
+ * running are visible in their control groups. Without groups, pid 1 reports that it has no child
+ * left. It does so after the end of every exec, so the report counts only while no exec is in
+ * progress.
  */
 #include <errno.h>
 #include <time.h>
@@ -59,7 +62,7 @@ on_look(struct loop_timer *t)
         quiet_look(b);
 }
 
-/* Not at once: between commands that follow one another the box stays busy. */
+/* After a pause: between commands in sequence the box stays busy. */
 void
 quiet_look(struct box *b)
 {

@@ -1,11 +1,13 @@
 /*
  * box/wall.c - the wall of a sandbox, kept while gates and keepers come and go.
  *
- * Room: box (program). Touches: fd, the directories of its groups (looking only).
- * Theory: what holds of a wall is hold/hold.h's; here it is on the loop. Whose connection was refused is told by the group that the socket was made in: each exec
- * has one of its own, and the inode of a group's directory is the id that the kernel tells. A group is used again, so the moment must fit too. Where there are no
- * groups, or the socket was closed before the gate looked, it was the one exec of which anything ran at that moment; where several did, nobody is blamed. What the gate
- * told before a command's end is heard before that is told.
+ * Room: box (program). Touches: fd, the directories of its groups (reads only).
+ * Theory: hold/hold.h defines the rules of a wall; this file connects it to the loop. The group in
+ * which a socket was created identifies the exec that was refused. Each exec has its own group, and
+ * the inode of the group's directory is the id that the kernel reports. A group is reused, so the
+ * time must match too. Without groups, or if the socket was closed before the gate asked, it was
+ * the only exec with a running process at that time. If there were several, the refusal is assigned
+ * to none. Reports of the gate before a command's end are handled before that end is reported.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +33,7 @@ ask_guest(void *data, const struct wire_wall_listen *wanted)
         return 0;
 }
 
-/* Had it begun at that moment, and does it run, or did it then? */
+/* True: it had begun at that time, and runs or ran then. */
 static bool
 ran_at(const struct exec *x, uint64_t at_ms)
 {
@@ -59,7 +61,10 @@ find_by_group(const struct box *b, const struct wire_wall_denied *d)
         return 0;
 }
 
-/* Does something still run that an exec left, of which nobody knows any more whose it was? Past a few that may be so it is taken to. */
+/*
+ * True: a process of a freed exec may still run. Past a small number of candidates, true is
+ * assumed.
+ */
 static bool
 has_forgotten(const struct box *b)
 {
@@ -71,7 +76,7 @@ has_forgotten(const struct box *b)
         return false;
 }
 
-/* The one exec of which anything ran at that moment, if there was but one. */
+/* The only exec with a running process at that time; 0 if there were several. */
 static uint32_t
 find_alone(const struct box *b, uint64_t at_ms)
 {
@@ -104,7 +109,7 @@ wall_init(struct box *b)
         refusals_init(&b->wall.refusals, NUMBER_REFUSALS_LISTED, NUMBER_REFUSALS_HELD);
 }
 
-/* -- what was refused ------------------------------------------------------------------------------------------- */
+/* -- refusals ---------------------------------------------------------------------------------- */
 
 static void
 say_denial(struct keeper *k, const struct hold_denial *d)
@@ -115,7 +120,7 @@ say_denial(struct keeper *k, const struct hold_denial *d)
                 keeper_say(k, WIRE_BOX_DENIED, &denied, sizeof denied);
 }
 
-/* `at` is one of what is listed, or the end of it: then only how much there is. */
+/* `at` is an index of the list, or its end: then only the counts are sent. */
 static void
 say_refused(struct keeper *k, const struct refused *of, size_t at)
 {
@@ -130,7 +135,10 @@ say_refused(struct keeper *k, const struct refused *of, size_t at)
         keeper_say(k, WIRE_BOX_REFUSED, &said, sizeof said);
 }
 
-/* A payload can be refused faster than a keeper reads: while something waits for it nothing is added, and then what has changed since is told, as it is by then. */
+/*
+ * A payload can be refused faster than a keeper reads. While a message waits, nothing is added;
+ * afterwards the changes are sent with their current values.
+ */
 void
 wall_say_denials(struct keeper *k, int always)
 {
@@ -159,7 +167,7 @@ say_to_all(struct box *b)
                 wall_say_denials(k, 0);
 }
 
-/* Without a wall there is no gate: pid 1 tells. */
+/* Without a wall there is no gate: pid 1 reports. */
 static int
 hear_denied(struct box *b, const struct wire_message *m, const void *body)
 {
@@ -190,7 +198,7 @@ wall_hear(struct box *b, struct wire_message *m, const void *body)
         return 0;
 }
 
-/* -- the link --------------------------------------------------------------------------------------------------- */
+/* -- the link ---------------------------------------------------------------------------------- */
 
 static uint32_t
 events_of(const struct box *b)
@@ -205,7 +213,8 @@ hear(struct box *b)
 
         say_to_all(b);
         if (result < 0)
-                loop_watch_forget(&b->link);           /* it is closed: connections wait in their queues for the next gate */
+                /* closed: connections wait in their queues for the next gate */
+                loop_watch_forget(&b->link);
         else
                 (void)loop_watch_change(&b->link, events_of(b));
 }
@@ -217,7 +226,10 @@ link_ready(struct loop_watch *w, uint32_t events)
         hear(box_holder(w, struct box, link));
 }
 
-/* Once may not be all of it; a payload that makes denials as fast as they are heard holds nobody up. */
+/*
+ * One read may not return everything. The number of reads is limited, so that a payload with many
+ * refusals does not block the box.
+ */
 static void
 hear_all(struct box *b)
 {
@@ -248,7 +260,7 @@ wall_forget(struct box *b, const struct exec *x, int is_known)
                 refusals_forget(&b->wall.refusals, x->number);
 }
 
-/* The message is too wide for the queue: it goes now, or he asks again. */
+/* The message is too large for the queue: it is sent now, or the keeper asks again. */
 void
 wall_hand_out(struct keeper *k)
 {
@@ -261,7 +273,7 @@ wall_hand_out(struct keeper *k)
         if (b->protocol < PROTOCOL)
                 return;
         if (result == 0) {
-                hear_all(b);                   /* the last words of the gate before */
+                hear_all(b);                   /* the last messages of the previous gate */
                 loop_watch_remove(&b->link);
                 result = hold_link(&b->wall, fds, &fd_count, told.listeners, &count);
         }
