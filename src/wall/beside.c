@@ -1,9 +1,10 @@
 /*
- * wall/beside.c - the filter for a program behind the wall alone.
+ * wall/beside.c - the filter for a program that only runs behind a wall.
  *
  * Room: wall (words). Touches: this process's own filters.
- * Theory: everything is allowed but what leads around a network namespace. Numbers and families are the low halves of what the kernel looks at as well: a family
- * is an int to it, so that high bits of the argument hide nothing.
+ * Theory: everything is allowed except ways around a network namespace. The filter checks the low
+ * half of a number or family, and so does the kernel: a family is an int, so high bits of the
+ * argument hide nothing.
  */
 #include "wall/beside.h"
 
@@ -20,9 +21,11 @@
 #ifdef __aarch64__
 #define ARCH_OWN AUDIT_ARCH_AARCH64
 #else
-#define ARCH_OWN AUDIT_ARCH_X86_64     /* on any other, no call is answered but by ENOSYS */
+/* on any other architecture, every call gets ENOSYS */
+#define ARCH_OWN AUDIT_ARCH_X86_64
 #define ARCH_OTHER AUDIT_ARCH_I386
-enum { OTHER_SOCKETCALL = 102, OTHER_SOCKET = 359, OTHER_SOCKETPAIR = 360 };           /* arch/x86/entry/syscalls/syscall_32.tbl */
+/* arch/x86/entry/syscalls/syscall_32.tbl */
+enum { OTHER_SOCKETCALL = 102, OTHER_SOCKET = 359, OTHER_SOCKETPAIR = 360 };
 #endif
 
 enum { X32 = 0x40000000, CALL_SOCKET = 1, CALL_SOCKETPAIR = 8 /* of socketcall(2) */, IO_URING_SETUP = 425 /* on every architecture */ };
@@ -38,7 +41,10 @@ enum { X32 = 0x40000000, CALL_SOCKET = 1, CALL_SOCKETPAIR = 8 /* of socketcall(2
 #define ALLOW BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 #define FAIL(number) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (number))
 
-/* One architecture's calls by number: ten steps. Any other number goes on behind them, and is what was loaded. */
+/*
+ * One architecture's calls by number: ten steps. Any other number continues after them, still
+ * loaded.
+ */
 #define NUMBERS(socket_number, pair_number) \
         LOAD(nr), CLEAR(X32), IF(IO_URING_SETUP, 0, 1), FAIL(ENOSYS), \
         IF(socket_number, 1, 0), IF(pair_number, 0, 4), LOAD_LOW_HALF(0), IF(AF_VSOCK, 0, 1), FAIL(EAFNOSUPPORT), ALLOW
@@ -51,7 +57,8 @@ static const struct sock_filter steps[] = {
 #ifdef ARCH_OTHER
         IF(ARCH_OTHER, 0, 16),
         NUMBERS(OTHER_SOCKET, OTHER_SOCKETPAIR),
-        IF(OTHER_SOCKETCALL, 0, 4), LOAD_LOW_HALF(0), IF(CALL_SOCKET, 1, 0), IF(CALL_SOCKETPAIR, 0, 1), FAIL(ENOSYS),      /* its arguments are out of sight */
+        /* its arguments are in memory, where a filter cannot check them */
+        IF(OTHER_SOCKETCALL, 0, 4), LOAD_LOW_HALF(0), IF(CALL_SOCKET, 1, 0), IF(CALL_SOCKETPAIR, 0, 1), FAIL(ENOSYS),
         ALLOW,
 #endif
         FAIL(ENOSYS),

@@ -1,4 +1,4 @@
-/* wall/beside_test.c - what wall/beside.h promises, each in a child of its own. */
+/* wall/beside_test.c - wall/beside.h, each case in its own child. */
 #include "wall/beside.h"
 
 #include <errno.h>
@@ -31,7 +31,10 @@ answer(long result)
 }
 
 #if defined(__x86_64__)
-/* A call of i386 from a program of x86-64; its arguments are low halves. -ENOSYS too where the kernel has none of them. */
+/*
+ * An i386 call from an x86-64 program; its arguments are low halves. -ENOSYS also if the kernel
+ * does not support i386.
+ */
 static int
 call_i386(uint32_t number, uint32_t a, uint32_t b, uint32_t c)
 {
@@ -48,7 +51,7 @@ i386_is_shut_too(void)
         int fd;
 
         if (call_i386(GETPID, 0, 0, 0) != getpid())
-                return 0;                      /* a kernel without them */
+                return 0;                      /* a kernel without i386 calls */
         MUST(21, call_i386(SOCKET, AF_VSOCK, SOCK_STREAM, 0) == -EAFNOSUPPORT);
         MUST(22, call_i386(SOCKETPAIR, AF_VSOCK, SOCK_STREAM, 0) == -EAFNOSUPPORT);
         MUST(23, call_i386(IO_URING_SETUP, 1, 0, 0) == -ENOSYS);
@@ -96,7 +99,7 @@ static int
 shut_in_a_user_namespace(void)
 {
         if (unshare(CLONE_NEWUSER) < 0)
-                return 0;                      /* this host permits none */
+                return 0;                      /* this host permits no user namespace */
         MUST(41, wall_shut_beside() == 0 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0);
         return calls();
 }

@@ -1,9 +1,10 @@
 /*
- * wall/link.c - rtnetlink, in the few words that a wall needs.
+ * wall/link.c - the few rtnetlink requests that a wall needs.
  *
- * Room: wall (words). Touches: the network namespace of the socket that it is given.
- * Theory: both ends of the pair have the same hardware address and resolve none (IFF_NOARP): the kernel then writes the device's own address on what it sends, which
- * is the other end's as well, so nobody is asked who has an address, and no answer can be forged.
+ * Room: wall (words). Touches: the network namespace of the given socket.
+ * Theory: both ends of the pair have the same hardware address and do not resolve any (IFF_NOARP).
+ * The kernel then uses the device's own address as the destination, which is also that of the other
+ * end. So no address is asked for, and no answer can be forged.
  */
 #include "wall/link.h"
 
@@ -49,7 +50,7 @@ link_address6(uint32_t index)
         return a;
 }
 
-/* -- messages ----------------------------------------------------------------------------------------------------- */
+/* -- messages ---------------------------------------------------------------------------------- */
 
 static struct rtattr *
 add(struct request *r, unsigned short type, const void *value, unsigned short len)
@@ -70,14 +71,14 @@ add_number(struct request *r, unsigned short type, uint32_t value)
         (void)add(r, type, &value, sizeof value);
 }
 
-/* An attribute of attributes: everything added until it is closed. */
+/* A nested attribute contains everything that is added until it is closed. */
 static void
 close_attribute(struct request *r, struct rtattr *open)
 {
         open->rta_len = (unsigned short)((unsigned char *)r + r->head.nlmsg_len - (unsigned char *)open);
 }
 
-/* Asks, and hears the answer: 0 or -errno. */
+/* Sends a request and reads the answer: 0 or -errno. */
 static int
 ask(int route, struct request *r)
 {
@@ -97,7 +98,7 @@ ask(int route, struct request *r)
         return answer.error.error;
 }
 
-/* What is there already is as good as made. */
+/* Like ask(), but an object that exists already is no error. */
 static int
 ask_once(int route, struct request *r)
 {
@@ -114,7 +115,7 @@ link_open(void)
         return fd < 0 ? -errno : fd;
 }
 
-/* -- addresses and routes ------------------------------------------------------------------------------------------ */
+/* -- addresses and routes ---------------------------------------------------------------------- */
 
 static int
 add_address(int route, unsigned device, unsigned char family, const void *address, unsigned short len)
@@ -129,7 +130,7 @@ add_address(int route, unsigned device, unsigned char family, const void *addres
 
 struct way { unsigned char table, type, scope; unsigned device; const void *to; const struct in_addr *source; };
 
-/* The whole of a family, or where `to` is given that one address. */
+/* A route for all of a family, or for the one address `to`. */
 static int
 add_route(int route, unsigned char family, const struct way *w)
 {
@@ -191,7 +192,7 @@ link_add_behind(int route, unsigned device, uint32_t index)
         return result < 0 ? result : add_route(route, AF_INET6, &w);
 }
 
-/* -- devices ------------------------------------------------------------------------------------------------------- */
+/* -- devices ----------------------------------------------------------------------------------- */
 
 static struct request
 about(unsigned device)
@@ -235,7 +236,8 @@ link_wait(int route, unsigned device)
                 if (send(route, &r, r.head.nlmsg_len, 0) != (ssize_t)r.head.nlmsg_len)
                         return errno != 0 ? -errno : -EIO;
                 do
-                        got = recv(route, &answer, sizeof answer, 0);  /* the rest of it is dropped */
+                        /* the rest of it is discarded */
+                        got = recv(route, &answer, sizeof answer, 0);
                 while (got < 0 && errno == EINTR);
                 if (got < 0)
                         return -errno;

@@ -1,12 +1,14 @@
 /*
- * wall/wall.c - every address made local, and the sockets that catch what is sent there.
+ * wall/wall.c - makes every address local, and opens the sockets that receive connections to them.
  *
  * Room: wall (words). Touches: the network namespace it is called in.
- * Theory: a route of type `local` for everything is all there is to it: the kernel delivers what is sent to any address to this namespace's own
- * sockets, and getsockname(2) says which address it was. SO_REUSEPORT is never set where the payload lives, so no socket of its shares a queue of ours,
- * and ports below 1024 are beyond its reach for as long as the namespace's own limit says so, which is looked at and not believed.
- * Routed, all this stands in a second namespace. Its sockets are tied to the wire: what claims to come from elsewhere is never answered there, so a forged
- * source leads nowhere, and nobody in it has a way on.
+ * Theory: one route of type `local` for every address is enough. The kernel then delivers packets
+ * for any address to sockets of this namespace, and getsockname(2) returns the address.
+ * SO_REUSEPORT is never set in the payload's namespace, so its sockets share no queue with the
+ * gate's. Ports below 1024 are beyond its reach while the namespace's own limit says so; that limit
+ * is checked. Routed: all this is in a second namespace. Its sockets are bound to the device, so
+ * packets that claim another origin are never answered. A forged source leads nowhere, and no
+ * process in that namespace has a route out.
  */
 #include "wall/wall.h"
 
@@ -38,7 +40,7 @@ static const char END_INSIDE[] = "eth0", END_WALL[] = "wall0";
 
 static const char LOW_PORTS[] = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
 
-/* -- settings ----------------------------------------------------------------------------------------------------- */
+/* -- settings ---------------------------------------------------------------------------------- */
 
 static int
 write_setting(const char *path, const char *value)
@@ -52,7 +54,7 @@ write_setting(const char *path, const char *value)
         return result;
 }
 
-/* Ports that the payload must not be able to take are out of its reach. */
+/* Checks that the payload cannot use the gate's ports. */
 static int
 check_low_ports(void)
 {
@@ -70,8 +72,10 @@ check_low_ports(void)
 }
 
 /*
- * A client leaves a port behind in TIME_WAIT for a minute with each connection that it ends first. The kernel uses such ports again between loopback addresses, which
- * these are not by their looks, so it is told to: else 28,000 connections a minute to one name would be all. Where it cannot be told, that is the bound.
+ * A client that closes a connection first leaves its port in TIME_WAIT for a minute. The kernel
+ * reuses such ports between loopback addresses only, so this setting extends that to all. Otherwise
+ * about 28,000 connections a minute to one name would be the limit. If the setting fails, that
+ * limit applies.
  */
 static void
 reuse_ports(void)
@@ -80,8 +84,10 @@ reuse_ports(void)
 }
 
 /*
- * A new namespace has some of this from the host's first one, whatever it is there. What comes in is looked up as it is, goes nowhere else, and fills no log of the host's;
- * what is nobody's but the gate's needs no privilege, so that a port can be added when nobody has one any more.
+ * A new namespace inherits some settings from the host's first one. This sets them: incoming
+ * packets are delivered as they are, are not forwarded, and fill no log of the host. In the gate's
+ * own namespace no port needs a privilege, so that a port can be added after all privileges are
+ * dropped.
  */
 static int
 settle_second(void)
@@ -100,12 +106,15 @@ settle_second(void)
         return result;
 }
 
-/* -- sockets ------------------------------------------------------------------------------------------------------ */
+/* -- sockets ----------------------------------------------------------------------------------- */
 
 enum socket_flag {
         BOTH = 1u << 0,                /* of both families */
-        FROM_INSIDE = 1u << 1,         /* routed: takes nothing but what comes over the device, and answers nowhere else */
-        SHARED = 1u << 2,              /* routed: may have a port at every address that the proxy has at one; nobody else could share it */
+        FROM_INSIDE = 1u << 1,         /* routed: accepts only packets from the device, and answers
+                                        * only there */
+        /* routed: may have a port on every address that the proxy has on one; no other process
+         * could share it */
+        SHARED = 1u << 2,
 };
 
 static int
@@ -126,7 +135,7 @@ prepare(int fd, int family, int type, unsigned flags)
         return (flags & SHARED) != 0 && set(fd, SOL_SOCKET, SO_REUSEPORT, 1) < 0 ? -errno : 0;
 }
 
-/* A socket of `type`; gives it, or -errno. Without an address it is bound later. */
+/* Opens a socket of `type`. Returns it, or -errno. Without an address it is bound later. */
 static int
 open_at(int type, const struct sockaddr *address, socklen_t len, unsigned flags)
 {
@@ -205,7 +214,7 @@ close_all(const int *fds, size_t count)
                 (void)close(fds[i]);
 }
 
-/* Those from `first` on. */
+/* Opens the slots from `first` on. */
 static int
 open_slots(const struct wall_wanted *wanted, size_t first, int *fds)
 {
@@ -221,7 +230,7 @@ open_slots(const struct wall_wanted *wanted, size_t first, int *fds)
         return 0;
 }
 
-/* -- one namespace ------------------------------------------------------------------------------------------------ */
+/* -- one namespace ----------------------------------------------------------------------------- */
 
 static int
 make_local(int route)
@@ -249,12 +258,12 @@ open_plain(const struct wall_wanted *wanted, int *fds)
         return open_slots(wanted, 0, fds);
 }
 
-/* -- a second one ------------------------------------------------------------------------------------------------- */
+/* -- a second one ------------------------------------------------------------------------------ */
 
-/* The end of the wire there, and what it is changed through. */
+/* The device end there, and the socket to change it. */
 struct second { int route; unsigned end; };
 
-/* In the second namespace: what is nobody's but the gate's, and the wire to `inside`. */
+/* In the second namespace: its settings, and the device pair to `inside`. */
 static int
 make_second(struct second *second, int inside)
 {
@@ -276,7 +285,10 @@ make_second(struct second *second, int inside)
         return result < 0 ? result : link_add_behind(second->route, second->end, WALL_INSIDE);
 }
 
-/* Back inside: everything that is not its own goes over the wire, and its ports are its own, all of them. */
+/*
+ * In the first namespace: packets to other addresses leave over the device, and all ports are its
+ * own.
+ */
 static int
 make_way(int route)
 {
@@ -293,7 +305,7 @@ make_way(int route)
         return result < 0 ? result : write_setting(LOW_PORTS, "0");
 }
 
-/* In the second namespace, and back, whatever comes of it. */
+/* Enters the second namespace, and returns, also on failure. */
 static int
 open_second(const struct wall_wanted *wanted, int inside, struct second *second, int *fds)
 {
@@ -335,7 +347,7 @@ open_routed(const struct wall_wanted *wanted, int *fds)
 {
         int inside = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), wrong = errno, route = link_open(), result;
 
-        fds[WALL_DIAG] = open_diag();          /* whose a connection is, is known on the other side */
+        fds[WALL_DIAG] = open_diag();          /* it belongs to the namespace of the clients */
         result = inside < 0 ? -wrong : route < 0 ? route : fds[WALL_DIAG];
         if (result >= 0)
                 result = open_routed_from(wanted, inside, route, fds);
@@ -348,7 +360,7 @@ open_routed(const struct wall_wanted *wanted, int *fds)
         return result;
 }
 
-/* -- what others call --------------------------------------------------------------------------------------------- */
+/* -- public functions -------------------------------------------------------------------------- */
 
 size_t
 wall_count(const struct wall_wanted *wanted)

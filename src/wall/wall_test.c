@@ -1,4 +1,4 @@
-/* wall/wall_test.c - what wall/wall.h promises, each in a namespace of its own. */
+/* wall/wall_test.c - wall/wall.h, each case in its own namespace. */
 #include "wall/wall.h"
 
 #include <arpa/inet.h>
@@ -19,7 +19,10 @@
 
 #include "base/unit.h"
 
-/* Each case runs in a child with a user and a network namespace of its own; its exit status is the line that failed, by number. */
+/*
+ * Each case runs in a child with its own user and network namespace. The exit status is the number
+ * of the check that failed.
+ */
 enum { FINE = 0, NO_NAMESPACE = 77, PATIENCE_MS = 60000 };
 
 #define MUST(number, claim) do { if (!(claim)) return number; } while (0)
@@ -44,7 +47,7 @@ drop_capabilities(void)
         (void)syscall(SYS_capset, &head, none);
 }
 
-/* Runs `inside` in new namespaces. NO_NAMESPACE where there are none. */
+/* Runs `inside` in new namespaces. NO_NAMESPACE: not permitted here. */
 static int
 in_namespace(int (*inside)(void))
 {
@@ -110,7 +113,7 @@ connect_to(const char *text, uint16_t port)
         return -1;
 }
 
-/* The destination that the next connection on `listener` was made to, as text. */
+/* Checks the destination of the next connection on `listener`, as text. */
 static int
 is_caught(int listener, const char *want)
 {
@@ -162,7 +165,7 @@ privileged_ports(void)
         return FINE;
 }
 
-/* What comes to a datagram socket says where it was sent, for both families. */
+/* A datagram reports its destination address, for both families. */
 static int
 is_asked_at(int dns, const char *text)
 {
@@ -179,7 +182,7 @@ is_asked_at(int dns, const char *text)
         for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c))
                 if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO)
                         (void)inet_ntop(AF_INET6, CMSG_DATA(c), seen, sizeof seen);
-        /* the answer leaves from the address that was asked, or the client does not take it */
+        /* the answer must leave from the address that was asked, or the client ignores it */
         part.iov_base = "!";
         if (sendmsg(dns, &m, 0) != 1)
                 return 0;
@@ -222,7 +225,7 @@ high_ports(void)
         return FINE;
 }
 
-/* Without privileges nobody takes a port of the gate's, shares one, or changes a route. */
+/* Without privileges no process can take or share a port of the gate, or change a route. */
 static int
 out_of_reach(void)
 {
@@ -261,7 +264,7 @@ too_much(void)
         return FINE;
 }
 
-/* -- routed ------------------------------------------------------------------------------------------------------- */
+/* -- routed ------------------------------------------------------------------------------------ */
 
 static int
 open_routed(const uint16_t *ports, size_t port_count, size_t stock, int ret[WALL_FDS_MAX])
@@ -269,7 +272,7 @@ open_routed(const uint16_t *ports, size_t port_count, size_t stock, int ret[WALL
         return wall_open(&(struct wall_wanted){ .ports = ports, .port_count = port_count, .is_routed = true, .stock = stock }, ret);
 }
 
-/* A server at every address of a family, without privileges. */
+/* A server on every address of a family, without privileges. */
 static int
 serve_at(const char *text, uint16_t port)
 {
@@ -306,7 +309,7 @@ routed_addresses(void)
         return FINE;
 }
 
-/* What has a port at every address inside hears what is sent to the inside, and nothing else. */
+/* A server on every address inside receives packets to the inside, and no others. */
 static int
 routed_servers(void)
 {
@@ -352,7 +355,7 @@ routed_stock(void)
         return FINE;
 }
 
-/* What claims another source is not answered, and heard by nobody where it claims to come from. */
+/* A packet with another source address gets no answer, and the claimed source receives nothing. */
 static int
 routed_forgery(void)
 {
@@ -373,7 +376,7 @@ routed_forgery(void)
         if (poll(&fd, 1, 200) == 1 && recvmsg(fds[WALL_DNS_UDP], &m, 0) == 1) {
                 part.iov_base = "!";
                 (void)sendmsg(fds[WALL_DNS_UDP], &m, 0);
-                MUST(4, poll(&fd, 1, 200) == 0);       /* the name server does not talk to itself */
+                MUST(4, poll(&fd, 1, 200) == 0);       /* the name server does not answer itself */
         }
         four = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         len = read_address("203.0.113.1", 53, &to);
@@ -389,7 +392,7 @@ routed_forgery(void)
         return FINE;
 }
 
-/* Nothing but the gate's ports answers, and nothing of the way can be changed. */
+/* Only the gate's ports answer, and the route cannot be changed. */
 static int
 routed_reach(void)
 {
@@ -423,12 +426,12 @@ routed_too_much(void)
         MUST(2, wall_open(&(struct wall_wanted){ .stock = 1 }, fds) == -EINVAL);
         MUST(3, open_routed(NULL, 0, WALL_STOCK_MAX, fds) == 0);
         MUST(4, if_nametoindex("eth0") != 0 && if_nametoindex("wall0") == 0);
-        MUST(5, open_routed(NULL, 0, 0, fds) < 0);     /* there is an eth0 already */
-        MUST(6, if_nametoindex("eth0") != 0);          /* and back inside all the same */
+        MUST(5, open_routed(NULL, 0, 0, fds) < 0);     /* an eth0 exists already */
+        MUST(6, if_nametoindex("eth0") != 0);          /* and the caller is back inside */
         return FINE;
 }
 
-/* A failure half-way leaves the caller where it was, and nothing open. */
+/* A failure half-way leaves the caller in its namespace, and nothing open. */
 static int
 routed_failure(void)
 {

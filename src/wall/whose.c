@@ -1,8 +1,9 @@
 /*
- * wall/whose.c - which control group the socket at the other end of a connection was made in.
+ * wall/whose.c - finds the control group in which the socket at the other end of a connection was
+ * created.
  *
  * Room: wall (words). Touches: net (sock_diag).
- * Theory: the client waits for its answer, so its socket is still there when the kernel is asked for it.
+ * Theory: the client waits for its answer, so its socket still exists when the kernel is asked.
  */
 #include "wall/whose.h"
 
@@ -71,14 +72,15 @@ wall_whose(int diag, bool is_udp, const struct sockaddr_in6 *client, const struc
         ask.ask.sdiag_family = is_v4 ? AF_INET : AF_INET6;
         ask.ask.sdiag_protocol = is_udp ? IPPROTO_UDP : IPPROTO_TCP;
         ask.ask.idiag_states = UINT32_MAX;
-        src = is_udp ? to : client;   /* of UDP the kernel wants a datagram's two ends as the socket receives it, of TCP as it sends */
+        /* for UDP the kernel needs the two ends as the socket receives; for TCP, as it sends */
+        src = is_udp ? to : client;
         dst = is_udp ? client : to;
         ask.ask.id = (struct inet_diag_sockid){ .idiag_sport = src->sin6_port, .idiag_dport = dst->sin6_port,
                                                 .idiag_cookie = { INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE } };
         write_address(ask.ask.id.idiag_src, &src->sin6_addr, is_v4);
         write_address(ask.ask.id.idiag_dst, &dst->sin6_addr, is_v4);
         for (int i = 0; i < STALE_MAX && recv(diag, answer, sizeof answer, MSG_DONTWAIT) > 0; i++)
-                continue;                      /* nothing of an earlier question is taken for this one's answer */
+                continue;                      /* discard answers to earlier questions */
         if (sendto(diag, &ask, sizeof ask, MSG_DONTWAIT, (struct sockaddr *)&kernel, sizeof kernel) < 0)
                 return 0;
         got = recv(diag, answer, sizeof answer, MSG_DONTWAIT);
