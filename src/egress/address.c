@@ -1,28 +1,34 @@
 /*
- * egress/address.c - which addresses may be dialled, whatever name led to them.
+ * egress/address.c - which addresses may be dialled, for any name that leads to them.
  *
  * Room: egress (deciding, pure). Touches: nothing.
- * Theory: what is not known to be a place on the internet is refused. IPv4 is a table of exceptions; IPv6 is the other way round: global unicast space
- * (2000::/3) and the forms that carry an IPv4 address, then a table of exceptions in it. A carried address is judged as if it were dialled, since
- * somewhere on the way a translator will.
+ * Theory: an address that is not known to be on the internet is refused. IPv4 is a table of
+ * exceptions. IPv6 is the reverse: global unicast (2000::/3) and forms that contain an IPv4 address
+ * are permitted, with a table of exceptions. A contained IPv4 address is judged as if it were
+ * dialled, because a translator on the way will use it.
  */
 #include "egress/address.h"
 
 #include <string.h>
 
-/* Kinds that a private name may lead to, and those that stay refused: see egress_address_is_private(). */
+/*
+ * The kinds of refusals. egress_address_is_private() says which of them a private name may lead to.
+ */
 static const char DENIED[] = "denied", LOOPBACK[] = "loopback", PRIVATE[] = "private", SHARED[] = "shared", LINK_LOCAL[] = "link-local", METADATA[] = "metadata", MULTICAST[] = "multicast",
                   UNSPECIFIED[] = "unspecified", RESERVED[] = "reserved", DOCUMENTATION[] = "documentation", BENCHMARKING[] = "benchmarking", DISCARD[] = "discard",
                   TRANSLATED[] = "translated", NOT_GLOBAL[] = "not-global";
 
 struct block { const char *network; const char *kind; };
 
-/* Services that hand out a machine's credentials. They are named one by one: no network that an operator permits contains them, unless it is this one address. */
+/*
+ * Services that give out a machine's credentials. They are listed one by one: a permitted network
+ * does not include them, unless it is this one address.
+ */
 static const struct block metadata[] = {
         { "169.254.169.254", METADATA },       /* AWS, Google, Azure, OpenStack, DigitalOcean, Oracle */
         { "169.254.170.2", METADATA },         /* AWS ECS: credentials of a task */
         { "169.254.170.23", METADATA },        /* AWS EKS: identity of a pod */
-        { "169.254.169.123", METADATA },       /* AWS: time; with them on one network */
+        { "169.254.169.123", METADATA },       /* AWS: time; on the same network */
         { "169.254.169.253", METADATA },       /* AWS: resolver */
         { "169.254.169.249", METADATA },       /* AWS: licences */
         { "169.254.0.23", METADATA },          /* Tencent */
@@ -40,9 +46,9 @@ static const struct block metadata[] = {
         { "fd00:c1::a9fe:a9fe", METADATA },    /* Oracle */
 };
 
-/* IANA IPv4 Special-Purpose Address Registry; multicast: RFC 5771. The more specific before the less. */
+/* IANA IPv4 Special-Purpose Address Registry; multicast: RFC 5771. More specific rows first. */
 static const struct block v4[] = {
-        { "0.0.0.0/32", UNSPECIFIED },         /* RFC 1122: to most hosts, itself */
+        { "0.0.0.0/32", UNSPECIFIED },         /* RFC 1122: for most hosts, the host itself */
         { "0.0.0.0/8", RESERVED },             /* RFC 791: this network */
         { "10.0.0.0/8", PRIVATE },             /* RFC 1918 */
         { "100.64.0.0/10", SHARED },           /* RFC 6598: carriers' NAT */
@@ -53,7 +59,7 @@ static const struct block v4[] = {
         { "192.0.2.0/24", DOCUMENTATION },     /* RFC 5737 */
         { "192.31.196.0/24", RESERVED },       /* RFC 7535: AS112 */
         { "192.52.193.0/24", RESERVED },       /* RFC 7450: AMT */
-        { "192.88.99.0/24", RESERVED },        /* RFC 7526: 6to4 relays, given up */
+        { "192.88.99.0/24", RESERVED },        /* RFC 7526: 6to4 relays, deprecated */
         { "192.168.0.0/16", PRIVATE },         /* RFC 1918 */
         { "192.175.48.0/24", RESERVED },       /* RFC 7534: AS112 */
         { "198.18.0.0/15", BENCHMARKING },     /* RFC 2544; inside a wall, names */
@@ -71,34 +77,45 @@ static const struct block v6[] = {
         { "100:0:0:1::/64", RESERVED },        /* RFC 9780 */
         { "2001:2::/48", BENCHMARKING },       /* RFC 5180 */
         { "2001:db8::/32", DOCUMENTATION },    /* RFC 3849 */
-        { "2001::/23", RESERVED },             /* RFC 2928: IETF protocol assignments: ORCHID, AS112, AMT, ... (Teredo was taken before) */
+        /* RFC 2928: IETF protocol assignments: ORCHID, AS112, AMT, ... (Teredo is handled
+         * before) */
+        { "2001::/23", RESERVED },
         { "2620:4f:8000::/48", RESERVED },     /* RFC 7534: AS112 */
         { "3fff::/20", DOCUMENTATION },        /* RFC 9637 */
-        { "3ffe::/16", RESERVED },             /* RFC 3701: 6bone, given up */
+        { "3ffe::/16", RESERVED },             /* RFC 3701: 6bone, no longer used */
         { "5f00::/16", RESERVED },             /* RFC 9602: segment routing */
         { "fc00::/7", PRIVATE },               /* RFC 4193 */
         { "fe80::/10", LINK_LOCAL },           /* RFC 4291 */
-        { "fec0::/10", PRIVATE },              /* RFC 3879: site-local, given up, still routed by some */
+        { "fec0::/10", PRIVATE },              /* RFC 3879: site-local, deprecated, but still routed
+                                                * by some */
         { "ff00::/8", MULTICAST },             /* RFC 4291 */
 };
 
-/* Forms that carry an IPv4 address: where, xored with what, and whether a packet sent there arrives at what is carried and nowhere else. */
+/*
+ * Forms that contain an IPv4 address: its offset, a mask to xor, and whether a packet really
+ * arrives at that IPv4 address and nowhere else.
+ */
 static const struct { const char *network; uint8_t at, mask; bool is_way; } carriers[] = {
         { "64:ff9b::/96", 12, 0, true },       /* RFC 6052: NAT64 */
         { "::ffff:0:0:0/96", 12, 0, false },   /* RFC 2765: translated (SIIT) */
-        { "::/96", 12, 0, false },             /* RFC 4291: compatible, given up */
+        { "::/96", 12, 0, false },             /* RFC 4291: compatible, deprecated */
         { "2001::/32", 4, 0, false },          /* RFC 4380: Teredo's server ... */
         { "2001::/32", 12, 0xff, false },      /* ... and its client, complemented */
         { "2002::/16", 2, 0, false },          /* RFC 3056: 6to4 */
 };
 
-/* RFC 8215: NAT64 of a local network. Where the IPv4 address stands in it depends on a prefix that only that network knows (RFC 6052 2.2). */
+/*
+ * RFC 8215: NAT64 of a local network. The place of the IPv4 address depends on a prefix that only
+ * that network knows (RFC 6052 2.2).
+ */
 static const char nat64_local[] = "64:ff9b:1::/48";
 static const uint8_t nat64_layouts[][4] = { { 6, 7, 9, 10 }, { 7, 9, 10, 11 }, { 9, 10, 11, 12 }, { 12, 13, 14, 15 } };
 
-/* -- reading -------------------------------------------------------------------------------------------------------- */
+/* -- reading ----------------------------------------------------------------------------------- */
 
-/* Four decimal numbers without leading zeros, as inet_pton() takes them; *text is then behind. */
+/*
+ * Four decimal numbers without leading zeros, as inet_pton() accepts them; moves *text behind them.
+ */
 static bool
 v4_read(const char **text, uint8_t ret[4])
 {
@@ -148,13 +165,13 @@ group_read(const char **text, uint8_t ret[2])
         return true;
 }
 
-/* RFC 4291 2.2; *text is then behind. */
+/* RFC 4291 2.2; moves *text behind the address. */
 static bool
 v6_read(const char **text, uint8_t ret[16])
 {
         const char *at = *text;
         uint8_t head[16] = { 0 };
-        size_t len = 0, gap = 17;      /* bytes read; where "::" stood */
+        size_t len = 0, gap = 17;      /* bytes read; position of "::" */
 
         if (at[0] == ':' && at[1] == ':') {
                 gap = 0;
@@ -258,7 +275,7 @@ egress_network_rule_read(const char *text, struct egress_network *ret)
         return true;
 }
 
-/* -- judging -------------------------------------------------------------------------------------------------------- */
+/* -- judging ----------------------------------------------------------------------------------- */
 
 static const struct block *
 block_find(const struct egress_address *a, const struct block *blocks, size_t count)
@@ -267,12 +284,13 @@ block_find(const struct egress_address *a, const struct block *blocks, size_t co
 
         for (size_t i = 0; i < count; i++)
                 if (!egress_network_read(blocks[i].network, &n) || is_inside(a, &n))
-                        return &blocks[i];     /* a row that cannot be read refuses everything, and its test fails */
+                        return &blocks[i];     /* an unreadable row refuses everything, and its test
+                                                * fails */
         return NULL;
 }
 #define FIND(a, blocks) block_find(a, blocks, sizeof(blocks) / sizeof *(blocks))
 
-/* By the operator's word. A metadata address has to be permitted by itself. */
+/* Permitted by the operator. A metadata address must be permitted by itself. */
 static bool
 is_permitted(const struct egress_address *a, bool is_metadata, const struct egress_network *rules, size_t count)
 {
@@ -299,7 +317,7 @@ is_v4(const struct egress_address *a)
         return memcmp(a->bytes, mapped, sizeof mapped) == 0;
 }
 
-/* What an address is by itself. */
+/* The kind of an address, without rules of the operator. */
 static const char *
 plain_kind(const struct egress_address *a)
 {
@@ -332,7 +350,7 @@ carried(const struct egress_address *a, const uint8_t at[4], uint8_t mask)
         return inner;
 }
 
-/* Permitted as a whole by its network, or not at all; and even then no way to a metadata service. */
+/* The whole network must be permitted; even then a metadata service stays refused. */
 static const char *
 nat64_local_refused(const struct egress_address *a, const struct egress_network *rules, size_t count)
 {

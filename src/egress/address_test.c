@@ -1,5 +1,6 @@
 /*
- * egress/address_test.c - which addresses are refused, in every form that carries them, and what an operator's word changes.
+ * egress/address_test.c - which addresses are refused, in every form that contains them, and the
+ * effect of the operator's rules.
  */
 #include "egress/address.h"
 
@@ -46,7 +47,7 @@ H04_H07_addresses_are_refused_by_this_table(void **state)
                 { "ff02::1", "multicast" }, { "100::1", "discard" }, { "100:0:0:1::1", "reserved" }, { "2001:db8::1", "documentation" }, { "2001:2::1", "benchmarking" }, { "2001:10::1", "reserved" },
                 { "2001:1ff:ffff::", "reserved" }, { "2620:4f:8000::1", "reserved" }, { "3fff::1", "documentation" }, { "3ffe::1", "reserved" }, { "5f00::1", "reserved" }, { "1::", "not-global" },
                 { "4000::", "not-global" }, { "64:ff9b:2::1", "not-global" }, { "fd63:6172:7265:6c00::100", "private" },
-                /* forms that carry IPv4 */
+                /* forms that contain IPv4 */
                 { "::ffff:127.0.0.1", "loopback" }, { "::ffff:7f00:1", "loopback" }, { "::ffff:8.8.8.8", "" }, { "::ffff:169.254.169.254", "metadata" }, { "::127.0.0.1", "loopback" }, { "::7f00:1", "loopback" },
                 { "::8.8.8.8", "not-global" }, { "::ffff:0:127.0.0.1", "loopback" }, { "::ffff:0:8.8.8.8", "not-global" }, { "64:ff9b::7f00:1", "loopback" }, { "64:ff9b::10.0.0.1", "private" },
                 { "64:ff9b::169.254.169.254", "metadata" }, { "64:ff9b::8.8.8.8", "" }, { "64:ff9b:1::8.8.8.8", "translated" }, { "64:ff9b:1:7f00:0:100::", "translated" },
@@ -136,7 +137,7 @@ networks_are_read_strictly(void **state)
         }
 }
 
-/* Every text that is put together from the pieces of addresses is read as the C library reads it, or by neither. */
+/* A text combined from parts of addresses is read as the C library reads it, or refused by both. */
 static void
 addresses_are_read_as_by_everybody(void **state)
 {

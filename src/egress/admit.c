@@ -1,9 +1,10 @@
 /*
- * egress/admit.c - may this connection leave, and if not, why, in words that help.
+ * egress/admit.c - decides whether a connection may leave. If not, gives the reason and a hint.
  *
  * Room: egress (deciding, pure). Touches: nothing.
- * Theory: every question ends in a search of one list (egress/rules.h, which says what spec/egress.h would of each entry); there is no path that permits without an entry.
- * Order: is there a name, is the name listed, is the port, does what was said agree.
+ * Theory: every decision ends in a search of one list. egress/rules.h returns what spec/egress.h
+ * would decide for each entry. No path permits anything without an entry. The order of checks: a
+ * name exists, the name is listed, the port is listed, the first bytes match.
  */
 #include "egress/admit.h"
 
@@ -32,7 +33,10 @@ admit_name(const struct egress_policy *p, const struct egress_host *host, int *r
         return egress_is_host(host->text) ? DENIAL_HOST_PORT : DENIAL_NOT_LISTED;
 }
 
-/* An entry for all of HTTP has two ports; one that names its port has one. What a port of the host is, its server says: there is no other name behind it. */
+/*
+ * An entry for HTTP has two ports; an entry with an explicit port has one. A port of the host
+ * itself needs no look: there is no other name behind it.
+ */
 bool
 admit_needs_look(const struct egress_policy *p, const struct egress_host *host, uint16_t port)
 {
@@ -60,7 +64,7 @@ admit_connection(const struct egress_policy *p, const struct egress_host *host, 
         return egress_is_host(host->text) ? DENIAL_HOST_PORT : DENIAL_PORT;
 }
 
-/* What is wrong where no name was said, and where another was. */
+/* The denial if the bytes contain no name, or another name. */
 static enum denial
 said_check(const struct egress_host *host, const struct egress_host *said, enum denial none, enum denial other)
 {
@@ -118,7 +122,10 @@ admit_is_above(const struct egress_policy *p, const struct egress_host *host)
         return rules_are_below(&p->allow_rules, host->text);
 }
 
-/* "host:port" as entries write it, by their own reader: a leading "*." is all that is not a host's. */
+/*
+ * Reads "host:port" as an entry, with the parser of entries; only a leading "*." is not valid in a
+ * host.
+ */
 static bool
 target_read(const char *text, struct egress_host *ret_host, uint16_t *ret_port)
 {
@@ -156,12 +163,13 @@ admit_explain(const struct egress_policy *p, const char *text, struct admit_deci
                 return;
         }
         ret->denial = ret->port > 0 ? admit_connection(p, &ret->host, ret->port, &ret->entry) : admit_name(p, &ret->host, &ret->entry);
-        port = ret->port > 0 || ret->entry < 0 ? ret->port : p->allow[ret->entry].ports[0];    /* with none asked for, the rule's own */
+        /* without a port, the rule's own */
+        port = ret->port > 0 || ret->entry < 0 ? ret->port : p->allow[ret->entry].ports[0];
         ret->needs_look = admit_needs_look(p, &ret->host, port);
         ret->may_be_private = admit_may_be_private(p, &ret->host, port);
 }
 
-/* -- words ---------------------------------------------------------------------------------------------------------- */
+/* -- texts ------------------------------------------------------------------------------------- */
 
 static const struct { const char *name, *sentence, *hint; } denials[DENIAL_MAX] = {
         [DENIAL_NONE] = { "none", "%H may be reached", "" },
@@ -186,7 +194,10 @@ denial_name(enum denial d)
 
 struct out { char *at; size_t len, room; };
 
-/* What a client said may hold any byte; only what a terminal and a JSON reader take as it is comes into a sentence. */
+/*
+ * A client's text may contain any byte. Only bytes that are safe for a terminal and in JSON are
+ * copied into the sentence.
+ */
 static void
 put(struct out *o, const char *text, size_t len)
 {
@@ -201,7 +212,7 @@ put_foreign(struct out *o, const char *text)
                 put(o, *text > ' ' && *text <= '~' && *text != '"' && *text != '\\' ? text : "?", 1);
 }
 
-/* "name:443", "[address]:443", or the name alone; where neither is known, words that stand for it. */
+/* "name:443", "[address]:443", or the name alone; a general term if neither is known. */
 static void
 put_destination(struct out *o, const char *host, uint16_t port)
 {
@@ -218,7 +229,7 @@ put_destination(struct out *o, const char *host, uint16_t port)
         put(o, number, port > 0 ? strlen(number) : 0);
 }
 
-/* Where a name alone was asked for, a word that stands for its port. */
+/* The port, or a general term if only a name was requested. */
 static void
 put_port(struct out *o, uint16_t port)
 {

@@ -1,5 +1,6 @@
 /*
- * egress/admit_test.c - who may be reached: the tables of group H that need no network, and what holds of every list.
+ * egress/admit_test.c - which hosts may be reached: the tables of group H that need no network, and
+ * properties of every list.
  */
 #include "egress/admit.h"
 
@@ -13,7 +14,10 @@ enum { LIST_MAX = 8 };
 
 struct list { struct arena arena; struct spec_egress entries[LIST_MAX]; struct egress_policy policy; };
 
-/* "a b c": entries with blanks between. One that is refused is left out, as a manifest with it would be refused. */
+/*
+ * "a b c": entries with blanks between. An invalid entry is left out, because a manifest with it
+ * would be refused.
+ */
 static void
 list_init(struct list *l, const char *text)
 {
@@ -36,7 +40,7 @@ list_init(struct list *l, const char *text)
         assert_int_equal(admit_policy_make(&l->arena, &l->policy), 0);
 }
 
-/* As the gate does: canonical, or "". */
+/* Like the gate: canonical, or "". */
 static struct egress_host
 host_of(const char *text)
 {
@@ -61,7 +65,7 @@ H02_names_are_matched_by_this_table(void **state)
                 { "anthropic.com", "xn--nthropic-6fg.com", DENIAL_NOT_LISTED }, { "a_b.test", "a_b.test", DENIAL_NONE },
                 { "a.test", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.a.test", DENIAL_BAD_NAME }, { "* *.com a*.x *a.x.y", "a.com", DENIAL_NOT_LISTED },
                 { "", "a.test", DENIAL_NOT_LISTED }, { "a.test", "", DENIAL_BAD_NAME }, { "a.test", ".", DENIAL_BAD_NAME },
-                /* H04: addresses in any spelling are no names */
+                /* H04: an address in any spelling is not a name */
                 { "a.test", "127.0.0.1", DENIAL_BAD_NAME }, { "a.test", "127.1", DENIAL_BAD_NAME }, { "a.test", "2130706433", DENIAL_BAD_NAME }, { "a.test", "0x7f.1", DENIAL_BAD_NAME },
                 { "a.test", "0177.0.0.1", DENIAL_BAD_NAME }, { "a.test", "0", DENIAL_BAD_NAME }, { "a.test", "[::]", DENIAL_BAD_NAME }, { "a.test", "::ffff:7f00:1", DENIAL_BAD_NAME },
                 { "a.test", "127.0.0.1.", DENIAL_BAD_NAME }, { "a.test", "a.1", DENIAL_BAD_NAME },
@@ -128,7 +132,8 @@ H12_H13_what_is_said_has_to_agree(void **state)
                 if (denial != cases[i].denial)
                         fail_msg("%s said on port %u: %s", cases[i].said, cases[i].port, denial_name(denial));
         }
-        assert_int_equal(admit_evidence(&l.policy, &c, 443, PROTOCOL_TLS, &c), DENIAL_NOT_LISTED);     /* the list was changed meanwhile */
+        /* the list was changed meanwhile */
+        assert_int_equal(admit_evidence(&l.policy, &c, 443, PROTOCOL_TLS, &c), DENIAL_NOT_LISTED);
         assert_int_equal(admit_evidence(&l.policy, &none, 443, PROTOCOL_TLS, &a), DENIAL_NO_NAME);
         arena_fini(&l.arena);
 }
@@ -252,7 +257,7 @@ explanations_read_as_the_gate_does(void **state)
         arena_fini(&l.arena);
 }
 
-/* -- what holds of every list ------------------------------------------------------------------------------------- */
+/* -- properties of every list ------------------------------------------------------------------ */
 
 static uint64_t
 next(uint64_t *seed)
@@ -263,7 +268,7 @@ next(uint64_t *seed)
         return *seed;
 }
 
-/* Few letters, so that names meet often. */
+/* Few letters, so that names often match. */
 static void
 random_host(uint64_t *seed, char *ret)
 {
@@ -292,8 +297,9 @@ random_entry(uint64_t *seed, char *ret)
 }
 
 /*
- * H21: a host and its canonical form are judged alike; a longer list permits no less; what is permitted is permitted by the entry that is named, alone;
- * nothing is permitted by an empty list; another's name never agrees with a connection.
+ * H21: a host and its canonical form are judged alike. A longer list permits no less. The returned
+ * entry alone permits what was permitted. An empty list permits nothing. Another name never matches
+ * a connection.
  */
 static void
 H21_every_list_keeps_these_laws(void **state)
@@ -350,7 +356,7 @@ H21_every_list_keeps_these_laws(void **state)
         }
 }
 
-/* -- words ---------------------------------------------------------------------------------------------------------- */
+/* -- texts ------------------------------------------------------------------------------------- */
 
 static void
 every_denial_has_words(void **state)

@@ -1,7 +1,8 @@
 /*
- * egress/host_test.c - a name that we accept is read by a resolver as the same name, and never as an address.
+ * egress/host_test.c - a resolver reads an accepted name as the same name, and never as an address.
  *
- * The one reader of names (egress_host_read) against those of the C library: two readers of one name are how a NUL byte once opened a proxy.
+ * This compares the one parser of names (egress_host_read) with those of the C library. Two
+ * different parsers of one name are how a NUL byte once bypassed a proxy.
  */
 #include <arpa/inet.h>
 #include <arpa/nameser.h>
@@ -12,7 +13,7 @@
 #include "base/unit.h"
 #include "spec/egress.h"
 
-/* What is not an address by any of these readers. AI_NUMERICHOST asks nobody. */
+/* True: one of these parsers reads an address. AI_NUMERICHOST asks no server. */
 static bool
 is_address_to_somebody(const char *text)
 {
@@ -26,7 +27,7 @@ is_address_to_somebody(const char *text)
         return is_found || inet_aton(text, &four) != 0 || inet_pton(AF_INET, text, &four) == 1 || inet_pton(AF_INET6, text, &six) == 1;
 }
 
-/* Through the bytes of a question and back. */
+/* Converts to the bytes of a question and back. */
 static bool
 comes_back(const char *text)
 {
@@ -92,7 +93,7 @@ names_are_nobodys_addresses(void **state)
         assert_true(accepted > 1000);
 }
 
-/* A NUL ends what every reader sees; no byte but these can stand in a name. */
+/* A NUL ends the name for every parser; only a few other bytes are valid in a name. */
 static void
 every_byte_is_one_of_few(void **state)
 {

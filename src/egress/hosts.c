@@ -1,8 +1,9 @@
 /*
- * egress/hosts.c - what /etc/hosts of the machine says: names and their addresses.
+ * egress/hosts.c - reads /etc/hosts of the machine: names and their addresses.
  *
  * Room: egress (deciding, pure). Touches: mem (the caller's).
- * Theory: sorted by name and then by place in the file, so that a name is found by halves and its addresses come in the order in which they were written.
+ * Theory: sorted by name, then by position in the file. So a binary search finds a name, and its
+ * addresses keep the order of the file.
  */
 #include "egress/hosts.h"
 
@@ -23,7 +24,10 @@ by_name(const void *left, const void *right)
         return order != 0 ? order : l->order < r->order ? -1 : l->order > r->order;
 }
 
-/* The next word of the line that ends at `end`; false: there is none. One that is too long becomes "". */
+/*
+ * The next word of the line that ends at `end`; false: no further word. A word that is too long
+ * becomes "".
+ */
 static bool
 next_word(const char **at, const char *end, char ret[WORD_MAX])
 {

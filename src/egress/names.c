@@ -1,14 +1,16 @@
 /*
- * egress/names.c - which synthetic address stands for which name, in one wall.
+ * egress/names.c - which synthetic address belongs to which name, in one wall.
  *
- * Room: egress (deciding, pure; the caller brings the time). Touches: mem.
- * Theory: an index answers for one name until it is given to another, and between the two lies a quarantine in which it answers for none. So there are two
- * limits: names that are answered (max), and indices that are taken, by them and by those in quarantine (SHARE times as many). Where a choice is, the one
- * not used for longest goes.
+ * Room: egress (deciding, pure; the caller supplies the time). Touches: mem.
+ * Theory: an index belongs to one name until another name gets it. In between is a quarantine, in
+ * which it belongs to none. So there are two limits: names that are answered (max), and indices in
+ * use, by those names and by names in quarantine (SHARE times as many). If there is a choice, the
+ * longest unused one is replaced.
  *
- *     free --give--> used --idle, and the cap is reached--> retired --quarantine over--> given anew
+ *     free --give--> used --idle, and at the cap--> retired --quarantine over--> given again
  *
- * Names are found by a table of hashes, indices by position. The hash is keyed by nothing: a wall's names are bounded, and a chain is at most as long as all.
+ * A hash table finds names; indices are positions. The hash has no key, because the number of a
+ * wall's names is limited, and a chain is at most as long as that.
  */
 #include "egress/names.h"
 
@@ -19,7 +21,10 @@
 
 enum { BUCKETS = 1024, GROWTH = 64 };
 
-/* For each name that is answered two that wait: a quarantine is two idle times long, so even names that come and go as fast as they may find a place. */
+/*
+ * Two indices in quarantine for each name that is answered. A quarantine lasts two idle times, so
+ * even names that change as fast as possible find an index.
+ */
 enum { SHARE = 3, SLOTS_MAX = SHARE * NAMES_MAX, NO_SLOT = SLOTS_MAX };
 
 struct slot {
@@ -101,7 +106,7 @@ bucket_remove(struct names *n, size_t slot)
                 *link = n->slots[slot]->next;
 }
 
-/* Makes room for slots up to `count`. */
+/* Allocates slots up to `count`. */
 static int
 grow(struct names *n, size_t count)
 {
@@ -129,7 +134,7 @@ slot_make(struct names *n, size_t slot)
         return n->slots[slot];         /* lint: names_free() frees each slot */
 }
 
-/* A slot that nobody has, or whose quarantine is over. NO_SLOT: none. */
+/* A slot that is unused, or whose quarantine is over. NO_SLOT: none. */
 static size_t
 slot_choose(const struct names *n, uint64_t now_ms)
 {
@@ -146,7 +151,10 @@ slot_choose(const struct names *n, uint64_t now_ms)
         return best;
 }
 
-/* Retires the name that has been idle for longest, if that is long enough. Its index; 0: none is. */
+/*
+ * Retires the name that is idle for longest, if that is long enough. Returns its index; 0: none
+ * qualifies.
+ */
 static uint32_t
 retire_one(struct names *n, uint64_t now_ms)
 {
@@ -192,7 +200,7 @@ names_give(struct names *n, const struct egress_host *host, uint64_t now_ms, int
         if (!host->text[0] || (n->count >= n->max && (*ret_retired = retire_one(n, now_ms)) == 0))
                 return 0;
         *ret_is_new = 1;
-        if (s) {                       /* its own address again: nobody else had it meanwhile */
+        if (s) {                       /* its old address: no other name had it meanwhile */
                 s->is_retired = 0;
                 s->used_ms = now_ms;
                 n->count++;
@@ -201,7 +209,8 @@ names_give(struct names *n, const struct egress_host *host, uint64_t now_ms, int
         slot = slot_choose(n, now_ms);
         if (slot == NO_SLOT || !slot_make(n, slot)) {
                 *ret_is_new = 0;
-                return 0;              /* what was retired stays so: the caller tells of it all the same */
+                return 0;              /* a name retired above stays retired: the caller reports it
+                                        * in any case */
         }
         slot_take(n, slot, host, 0, now_ms);
         return (uint32_t)slot + WALL_NAME_FIRST;
@@ -313,7 +322,7 @@ names_address_of(uint32_t index, int is_v6, uint8_t ret[16])
 
         memset(ret, 0, 16);
         if (is_v6)
-                memcpy(ret, WALL_NET6, 8);     /* lint: bytes, no string */
+                memcpy(ret, WALL_NET6, 8);     /* lint: bytes, not a string */
         else
                 ret[10] = ret[11] = 0xff;
         for (unsigned i = 0; i < 4; i++)

@@ -1,5 +1,6 @@
 /*
- * egress/names_test.c - an address never leads to another name than the one it was given out for.
+ * egress/names_test.c - an address never leads to another name than the one for which it was
+ * issued.
  */
 #include "egress/names.h"
 
@@ -73,12 +74,16 @@ idle_names_give_way_and_rest(void **state)
         assert_string_equal(found(n, WALL_NAME_FIRST, idle), "retired");
         assert_string_equal(names_was(n, WALL_NAME_FIRST)->text, "n1.test");
         assert_null(names_was(n, WALL_NAME_FIRST + 2));
-        assert_string_equal(found(n, WALL_NAME_FIRST + 1, idle), "n2.test");          /* a use: it is not idle any more */
+        /* a use: it is no longer idle */
+        assert_string_equal(found(n, WALL_NAME_FIRST + 1, idle), "n2.test");
         assert_int_equal(give(n, 4, idle + 20, &is_new, &retired), 0);
         names_free(n);
 }
 
-/* After its quarantine, not before, another name may have an index; the one that rested longest goes first. */
+/*
+ * Another name may get an index only after its quarantine; the one with the longest quarantine is
+ * used first.
+ */
 static void
 a_retired_index_rests(void **state)
 {
@@ -138,12 +143,16 @@ what_was_given_out_is_put_back(void **state)
         assert_int_equal(names_restore(n, 300, &one, 1, 0), 0);
         assert_string_equal(found(n, 300, 0), "retired");
         assert_int_equal(names_count(n), 1);
-        assert_int_equal(names_give(n, &four, 1, &is_new, &retired), 257);            /* neither one that waits, nor one that is taken */
+        /* not one in quarantine, and not one in use */
+        assert_int_equal(names_give(n, &four, 1, &is_new, &retired), 257);
         assert_int_equal(names_give(n, &none, 1, &is_new, &retired), 0);
         names_free(n);
 }
 
-/* Whatever is asked for and when: an index that was answered for a name answers for that name or for none until its quarantine is over. */
+/*
+ * For any sequence of requests: an index that was issued for a name belongs to that name or to none
+ * until its quarantine is over.
+ */
 static void
 H21_no_index_changes_hands_early(void **state)
 {
@@ -195,7 +204,7 @@ the_largest_wall_is_bounded(void **state)
         for (unsigned i = 0; i < 2 * NAMES_MAX; i++)
                 index = give(n, NAMES_MAX + i, (1 + i / NAMES_MAX) * (uint64_t)NAMES_IDLE_MS, &is_new, &retired);
         assert_int_equal(index, WALL_NAME_FIRST + 3 * NAMES_MAX - 1);
-        /* all indices have a name or rest */
+        /* all indices are in use or in quarantine */
         assert_int_equal(give(n, 3 * NAMES_MAX, 3 * NAMES_IDLE_MS - 1, &is_new, &retired), 0);
         assert_int_not_equal(give(n, 3 * NAMES_MAX, NAMES_IDLE_MS + NAMES_QUARANTINE_MS, &is_new, &retired), 0);
         names_free(n);

@@ -1,10 +1,12 @@
 /*
- * egress/rules.c - the entries of a list, in the order in which a name finds its own.
+ * egress/rules.c - the entries of a list, sorted for search by name.
  *
  * Room: egress (deciding, pure). Touches: mem.
- * Theory: an entry's key is its labels from the last to the first, with a byte between that is lower than any in a label; "*.b.c" is "c b *". Sorted, all that is below a
- * name follows its own key, and its wildcard comes first of that: '*' is lower than what labels are made of. So one search for "c b " finds the wildcard of b.c and says
- * whether the list knows anything below b.c; where it does not, longer names need not be looked for.
+ * Theory: an entry's key is its labels from last to first, separated by a byte lower than any in a
+ * label; "*.b.c" becomes "c b *". After sorting, all names below a name follow its own key. Its
+ * wildcard is the first of them, because '*' is lower than any label. So one search for "c b "
+ * finds the wildcard of b.c. It also shows whether the list has any name below b.c; if not, longer
+ * names need no search.
  */
 #include "egress/rules.h"
 
@@ -13,7 +15,7 @@
 
 enum { BETWEEN = '\1', KEY_ROOM = EGRESS_HOST_MAX + 3 /* " *" and NUL */ };
 
-/* Writes the labels of `host` from the last to the first. Gives the length. */
+/* Writes the labels of `host` from last to first. Returns the length in bytes. */
 static size_t
 write_key(const char *host, char ret[KEY_ROOM])
 {
@@ -34,7 +36,7 @@ write_key(const char *host, char ret[KEY_ROOM])
         return len;
 }
 
-/* Of the same name the first entry comes first. */
+/* For equal names the first entry sorts first. */
 static int
 by_key(const void *a, const void *b)
 {
@@ -91,7 +93,10 @@ is_at(const struct rules *r, size_t at, const char *bytes, size_t len)
         return at < r->count && strncmp(r->sorted[at].key, bytes, len) == 0;
 }
 
-/* The rules that name a host are in at most as many runs as it has labels: of each the first, in `ret`. Gives how many. */
+/*
+ * The rules that name a host form at most as many runs as it has labels: `ret` gets the first of
+ * each. Returns their number.
+ */
 enum { RUNS_MAX = EGRESS_HOST_MAX / 2 + 2 };
 
 static size_t
@@ -115,7 +120,7 @@ find_runs(const struct rules *r, const char *host, size_t ret[RUNS_MAX])
         return count;
 }
 
-/* Is this one of the same run as the one before? */
+/* True: this rule belongs to the same run as the one before. */
 static bool
 goes_on(const struct rules *r, size_t at)
 {

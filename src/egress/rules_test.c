@@ -1,5 +1,5 @@
 /*
- * egress/rules_test.c - a list that is searched says what a list that is walked says.
+ * egress/rules_test.c - a search of the list gives the same result as a walk over all entries.
  */
 #include "egress/rules.h"
 
@@ -23,7 +23,7 @@ next(uint64_t *seed)
         return *seed;
 }
 
-/* Few different labels, some of them the beginning of others, so that names meet. */
+/* Few different labels, some of them prefixes of others, so that names match. */
 static void
 random_host(uint64_t *seed, char *ret)
 {
