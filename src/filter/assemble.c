@@ -1,18 +1,19 @@
 /*
- * filter/assemble.c - from decisions to the kernel's filter language.
+ * filter/assemble.c - translates decisions into the kernel's filter language.
  *
  * Room: filter (words), at build time only. Touches: mem.
- * Theory: the kernel jumps forward only, so the program is written from its last step to its first and every
- * target is known when a jump to it is written.
+ * Theory: the kernel only jumps forward. So the program is written from its last step to its first,
+ * and every target is known when a jump to it is written.
  *
  *      load the architecture; another one: end the process
  *      load the number
- *      a balanced tree of "number >= n" over ranges of numbers that are answered alike
+ *      a balanced tree of "number >= n" over ranges of numbers with the same answer
  *      at its leaves: an answer, or the rules of a judged call
  *
- * Ranges are what makes it small: 370 calls lie in about a hundred of them. Installing costs the kernel one dry
- * run for every number it knows, so a short way through the tree counts more than a short program.
- * A conditional jump reaches 255 steps; past that an answer is written anew, a rule reached by a plain jump.
+ * Ranges keep it small: 370 calls are in about a hundred of them. To install it, the kernel runs it
+ * once for every number it knows. So a short path through the tree matters more than a short
+ * program. A conditional jump reaches 255 steps; beyond that, an answer is written again, and a
+ * rule is reached by an unconditional jump.
  */
 #include "filter/assemble.h"
 
@@ -24,7 +25,7 @@ enum { REACH = 250, ANSWERS_MAX = 16, BLOCKS_MAX = 64 };
 
 #define ARGUMENT_LOW(n) ((uint32_t)(offsetof(struct seccomp_data, args) + 8u * (n)))
 
-/* Where a jump goes: to an answer, wherever one is written, or to the step at this index. */
+/* The target of a jump: any step with this answer, or the step at this index. */
 struct target {
         bool is_verdict;
         int verdict;
@@ -72,7 +73,7 @@ answer_value(int verdict)
         return SECCOMP_RET_ERRNO | ((uint32_t)verdict & SECCOMP_RET_DATA);
 }
 
-/* The nearest step that answers `verdict`, written here if none can be reached. */
+/* The nearest step that answers `verdict`; written here if none is in reach. */
 static size_t
 answer(struct writer *w, int verdict)
 {
@@ -93,7 +94,7 @@ answer(struct writer *w, int verdict)
         return w->answers[i].index;
 }
 
-/* An index that a conditional jump written within the next few steps can reach. */
+/* An index that a conditional jump can reach from the next few steps. */
 static size_t
 near(struct writer *w, struct target to)
 {
@@ -149,7 +150,7 @@ is_alike(const struct decision *a, const struct decision *b)
                memcmp(a->rules, b->rules, a->rule_count * sizeof a->rules[0]) == 0;
 }
 
-/* The rules of a judged call, written once for all calls that are judged alike. */
+/* The rules of a judged call, written once for all calls with the same rules. */
 static struct target
 decision_write(struct writer *w, const struct decision *d)
 {

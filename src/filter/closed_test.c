@@ -1,8 +1,10 @@
 /*
- * filter/closed_test.c - what the filters close is answered as by a kernel that does not have it.
+ * filter/closed_test.c - a call that the filters refuse gets the answer of a kernel without that
+ * feature.
  *
- * Each closed thing has a stand-in: a number that no kernel ever gave a meaning. The kernel, asked about the stand-in without a filter, and the
- * filter, asked about the closed thing, answer alike. Nothing closed is asked of the kernel itself, which might load a module for it.
+ * Each refused feature has a stand-in: a number that no kernel ever used. The kernel's answer to
+ * the stand-in without a filter must equal the filter's answer to the refused feature. The kernel
+ * itself is never asked for a refused feature, because it might load a module for it.
  */
 #include "filter/asking.h"
 
@@ -12,7 +14,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-/* The same without a filter, as a user who holds nothing. */
+/* The same without a filter, as a user without privileges. */
 static int
 ask_as_nobody(void *data)
 {
@@ -32,7 +34,10 @@ kernel_answers(struct ask a)
         return WIFEXITED(status) ? WEXITSTATUS(status) : DIED;
 }
 
-/* What is closed, and what stands in for it without a filter: a number that no kernel ever gave a meaning, so the kernel answers as one without it. */
+/*
+ * Compares the filter's answer to `closed` with the kernel's answer to `stand_in`, a number that no
+ * kernel ever used.
+ */
 static void
 answers_alike(const char *what, struct ask closed, struct ask stand_in)
 {
@@ -66,7 +71,7 @@ a20_a_closed_family_answers_as_a_kernel_without_it(void **state)
         }
 }
 
-/* The protocols that some kernel has. */
+/* All protocols that some kernel supports. */
 static void
 a20_a_closed_protocol_answers_as_a_kernel_without_it(void **state)
 {
@@ -110,7 +115,7 @@ a20_netlink_and_pairs_answer_as_a_kernel_without_the_rest(void **state)
                       (struct ask)ASK(socketpair, 0, AF_NETLINK, SOCK_RAW, 0, (uintptr_t)pair));
 }
 
-/* EPERM is a kernel's answer to a user who asks for what takes a privilege; each call here is such a request. */
+/* EPERM is the kernel's answer to a user without the privilege; each call here needs one. */
 static void
 a22_what_asks_for_a_privilege_answers_as_a_kernel_does_to_a_user(void **state)
 {
@@ -125,12 +130,13 @@ a22_what_asks_for_a_privilege_answers_as_a_kernel_does_to_a_user(void **state)
 
         (void)state;
         for (size_t i = 0; i < sizeof asks / sizeof asks[0]; i++)
-                if (kernel_answers(asks[i]) != ENOSYS)          /* built without: modules, swap, accounting */
+                /* not built in: modules, swap, accounting */
+                if (kernel_answers(asks[i]) != ENOSYS)
                         answers_alike("a privilege", asks[i], asks[i]);
         ASKS(&filter_default, asks);
 }
 
-/* Nobody needs a privilege for these, so EPERM would be an answer that no program expects. */
+/* These need no privilege, so no program expects EPERM. */
 static void
 what_needs_no_privilege_answers_as_a_kernel_without_it(void **state)
 {

@@ -2,7 +2,7 @@
  * filter/filter.c - the generated filters, under their names.
  *
  * Room: filter (words). Touches: nothing.
- * Theory: a constant of about 1.5 KiB each; deciding what stands in it happened in calls.def, at build time.
+ * Theory: each is a constant of about 1.5 KiB; calls.def decides its content at build time.
  */
 #include "filter/filter.h"
 

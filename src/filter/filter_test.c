@@ -1,8 +1,8 @@
 /*
- * filter/filter_test.c - the filters installed in this kernel and asked, call by call.
+ * filter/filter_test.c - installs the filters in this kernel, and tests them call by call.
  *
- * Every case runs in a child of its own. The arguments are chosen so that a call let through would answer something
- * else than the filter does, also when the test runs as root, and would still change nothing.
+ * Every case runs in its own child. The arguments are chosen so that a call that passes the filter
+ * gives another answer than the filter does, also as root, and changes nothing.
  */
 #include "filter/asking.h"
 
@@ -153,7 +153,7 @@ is_open(uint64_t family, uint64_t type, bool has_unix)
         return (family == AF_INET || family == AF_INET6) && (type == SOCK_STREAM || type == SOCK_DGRAM);
 }
 
-/* Only made, never connected. */
+/* Sockets are only created, never connected. */
 static void
 a20_socket_families_are_a_closed_list(void **state)
 {
@@ -381,7 +381,7 @@ a_later_filter_opens_nothing(void **state)
 }
 
 #ifdef __x86_64__
-/* Lets `pid` run to its next stop at a system call, before or after it. */
+/* Lets `pid` run to its next stop, before or after a system call. */
 static void
 run_to_call(pid_t pid, struct user_regs_struct *ret_registers)
 {
@@ -393,7 +393,7 @@ run_to_call(pid_t pid, struct user_regs_struct *ret_registers)
         assert_int_equal(ptrace(PTRACE_GETREGS, pid, 0, ret_registers), 0);
 }
 
-/* ptrace is allowed because the kernel asks the filter after the tracer has had its word. */
+/* ptrace is allowed, because the kernel runs the filter after the tracer has changed the call. */
 static void
 a_tracer_cannot_turn_an_allowed_call_into_another(void **state)
 {
@@ -528,7 +528,7 @@ is_decided(const char *name)
         return false;
 }
 
-/* Against the system's own list, which knows nothing of libseccomp. */
+/* Compares with the system's own list, which is independent of libseccomp. */
 static void
 every_call_of_the_kernels_list_is_decided(void **state)
 {
@@ -569,7 +569,10 @@ install_once(void *data)
         return us > 199 ? 199 : (int)us;
 }
 
-/* A filter nested in `install_once` costs the same again, so each is timed in a child that has none. */
+/*
+ * A filter nested in `install_once` costs the same again, so each is timed in a child without a
+ * filter.
+ */
 static int
 without(int (*body)(void *))
 {

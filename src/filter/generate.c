@@ -1,15 +1,18 @@
 /*
- * filter/generate.c - writes the filters of one architecture as a C header; runs while Carrel is built.
+ * filter/generate.c - writes the filters of one architecture as a C header; runs at build time.
  *
  *      filter-generate x86_64 on|off|keeper|door|box|gate NAME OUTPUT
  *
- * Room: filter (words), at build time only. Touches: stdio, libseccomp (the names and numbers of system calls).
- * Theory: calls.def is turned into decisions by number, decisions into a program (assemble), and the program is
- * asked about every call that could matter (meaning). Whatever does not add up ends the build.
- * libseccomp writes no program here. Its rules cannot say "any ioctl but these four, by the low half" under an
- * allow-list (a call's general rule swallows its special ones), and its tree has a leaf for each call: 442 steps and
- * 109 us to install for this list without any rule, where ranges take 190 and 43 with all of them. It is asked
- * for names, numbers and completeness.
+ * Room: filter (words), at build time only. Touches: stdio, libseccomp (names and numbers of system
+ * calls).
+ * Theory: calls.def becomes decisions by number, and these become a program (assemble). The program
+ * is then checked for every call that could matter (meaning). Any difference fails the build.
+ *
+ * libseccomp does not write the program. With an allow list, its rules cannot say "any ioctl except
+ * these four, by the low half", because a call's general rule replaces its special ones. Its tree
+ * has a leaf for each call: 442 steps and 109 us to install for this list without any argument
+ * rule. Ranges take 190 steps and 43 us with all rules. It is used for names, numbers and
+ * completeness.
  */
 #include "filter/assemble.h"
 #include "filter/meaning.h"
@@ -30,13 +33,16 @@
 #include <sys/stat.h>
 
 #ifndef RENAME_WHITEOUT
-#define RENAME_WHITEOUT (1 << 2)           /* musl's stdio.h does not name it */
+#define RENAME_WHITEOUT (1 << 2)           /* musl's stdio.h does not define it */
 #endif
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x80
 #endif
 
-/* The last number of Linux 6.18. What a newer libseccomp can name past it is answered ENOSYS and said aloud. */
+/*
+ * The last number of Linux 6.18. Later numbers that a newer libseccomp knows get ENOSYS, with a
+ * message at build time.
+ */
 enum { LAST_DECIDED = 469 };
 
 struct group_row { const char *name; int verdict; };
@@ -100,7 +106,7 @@ static const struct { const char *name; int who; } processes[] = { { "keeper", K
 
 static const struct {
         const char *name;
-        uint32_t token;         /* libseccomp's; it is the kernel's AUDIT_ARCH_... */
+        uint32_t token;         /* libseccomp's; equal to the kernel's AUDIT_ARCH_... */
 } architectures[] = {
         { "x86_64", SCMP_ARCH_X86_64 },
         { "aarch64", SCMP_ARCH_AARCH64 },
@@ -125,7 +131,7 @@ group_verdict(const char *group)
         return ENOSYS;
 }
 
-/* -1 where the architecture has no such call. */
+/* -1: the architecture has no such call. */
 static int
 row_number(const struct call_row *row, uint32_t arch)
 {
@@ -171,7 +177,7 @@ table_read(struct table *t, uint32_t arch, enum world left_out)
         }
 }
 
-/* Every RULE stands behind a JUDGED row, and every call that has a name has a row. */
+/* Checks that every RULE follows a JUDGED row, and that every call with a name has a row. */
 static void
 table_check(const struct table *t, uint32_t arch)
 {
@@ -194,7 +200,10 @@ table_check(const struct table *t, uint32_t arch)
         }
 }
 
-/* One process of ours: what it is named for is allowed, every other call that has a name is EPERM. */
+/*
+ * One of Carrel's own processes: calls listed for it are allowed, every other call with a name gets
+ * EPERM.
+ */
 static void
 own_read(struct table *t, uint32_t arch, int who)
 {

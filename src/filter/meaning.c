@@ -1,8 +1,9 @@
 /*
- * filter/meaning.c - what a call is answered, told twice: by the table's words, and by running the program.
+ * filter/meaning.c - what a call is answered, computed in two ways: from the table, and by running
+ * the program.
  *
  * Room: filter (words), at build time and in its test. Touches: mem.
- * Theory: the assembler is trusted with nothing. The build stops where its program and the table disagree.
+ * Theory: the assembler is not trusted. The build fails if its program and the table differ.
  */
 #include "filter/meaning.h"
 
@@ -56,7 +57,7 @@ meaning_of_table(const struct table *t, const struct seccomp_data *call)
         return verdict == ALLOW ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | (uint32_t)verdict;
 }
 
-/* The step after this one, or `count` where it is no jump we write. */
+/* The step after this one, or `count` if it is a jump that the assembler does not write. */
 static size_t
 step_after(const struct sock_filter *s, size_t at, size_t count, uint32_t value)
 {
@@ -104,7 +105,7 @@ meaning_of_steps(const struct sock_filter *steps, size_t count, const struct sec
         return SECCOMP_RET_KILL_THREAD;
 }
 
-/* Values of one argument that any test of `d` could tell apart. */
+/* Values of one argument that a test of `d` could distinguish. */
 static size_t
 probes_find(const struct decision *d, uint32_t argument, uint32_t probes[PROBES_MAX])
 {
@@ -149,7 +150,7 @@ is_agreed(const struct table *t, const struct sock_filter *steps, size_t count, 
         return true;
 }
 
-/* Every combination of the probes of the arguments from `argument` on. */
+/* Checks every combination of the values of the arguments from `argument` on. */
 static int
 arguments_check(const struct table *t, const struct sock_filter *steps, size_t count, const struct decision *d,
                 uint32_t argument, struct seccomp_data *call)

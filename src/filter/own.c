@@ -49,5 +49,6 @@ filter_enter(enum filter_own who)
                 return 0;
         if (errno != EINVAL)
                 return -errno;
-        return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &programs[who]) == 0 ? 0 : -errno;      /* before 4.14 nothing is logged */
+        /* before Linux 4.14 refused calls are not logged */
+        return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &programs[who]) == 0 ? 0 : -errno;
 }

@@ -1,5 +1,6 @@
 /*
- * filter/own_test.c - the filters of Carrel's own processes, entered in a child and asked call by call.
+ * filter/own_test.c - enters the filters of Carrel's own processes in a child, and tests them call
+ * by call.
  */
 #include "base/unit.h"
 #include "filter/own.h"
@@ -51,7 +52,7 @@ under(enum filter_own who, long number, const uint64_t args[6])
         return WIFSIGNALED(status) ? DIED + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-struct ask { const char *name; long number; uint64_t args[6]; int allowed; /* to whom */ int answer; /* of the kernel, where it is allowed */ };
+struct ask { const char *name; long number; uint64_t args[6]; int allowed; /* for which processes */ int answer; /* of the kernel, if allowed */ };
 
 #define BAD UINT64_MAX
 #define ASK(call, allowed, answer, ...) { #call, SYS_##call, { __VA_ARGS__ }, allowed, answer }
@@ -119,10 +120,10 @@ needs_no_new_privileges_first(void **state)
 
         (void)state;
         if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
-                return;                        /* whoever started us has already seen to it */
+                return;                        /* the parent has set it already */
         pid = fork();
         if (pid == 0 && geteuid() == 0 && setresuid(NOBODY, NOBODY, NOBODY) < 0)
-                _exit(2);                      /* root needs no such promise */
+                _exit(2);                      /* root does not need no_new_privs */
         if (pid == 0)
                 _exit(filter_enter(FILTER_DOOR) == -EACCES ? 0 : 1);
         assert_int_equal(waitpid(pid, &status, 0), pid);

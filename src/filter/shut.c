@@ -1,5 +1,5 @@
 /*
- * filter/shut.c - rungs of the ladder that door and gate have in common.
+ * filter/shut.c - restrictions that door and gate share.
  *
  * Room: filter (words). Touches: this process.
  */
@@ -26,7 +26,8 @@ shut_capabilities(void)
 
         (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
         for (unsigned long c = 0; prctl(PR_CAPBSET_READ, c, 0, 0, 0) >= 0; c++)
-                (void)prctl(PR_CAPBSET_DROP, c, 0, 0, 0);          /* only who has capabilities can, and needs to */
+                /* only a process with capabilities can do this, and needs to */
+                (void)prctl(PR_CAPBSET_DROP, c, 0, 0, 0);
         return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
 }
 
