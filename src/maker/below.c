@@ -1,9 +1,10 @@
 /*
- * maker/below.c - names below the top of a directory of the host that a command made, and on which programs act wherever they are.
+ * maker/below.c - judges protected names below the top of a host directory that a command created.
  *
- * Room: maker (program). Touches: fd, names beneath a source, the sandbox's keeping.
- * Theory: of a name that is not in the table nothing is asked; of one that is, its inode first. What surrounds it (a package, a repository) is looked at only for what
- * would be moved, so that a tree without such names costs nothing, and one where nothing changed an fstatat() for each.
+ * Room: maker (program). Touches: fd, names beneath a source, the sandbox's keeping. Theory: a name
+ * that is not in the table costs no system call; for one that is, its inode is checked first. The
+ * surroundings (a package, a repository) are examined only before a move. So a tree without such
+ * names costs nothing, and an unchanged tree one fstatat() per name.
  */
 #include "maker/below.h"
 
@@ -22,7 +23,7 @@
 
 enum { PATH_ROOM = BENEATH_PATH_ROOM, WITHIN_ENTRIES_MAX = 256, WITHIN_DEPTH_MAX = 3 };
 
-/* -- what it is ------------------------------------------------------------------------------------------------------- */
+/* -- what a name is --------------------------------------------------------------------------- */
 
 static bool
 has(const struct below *b, char letter, const char *path)
@@ -42,7 +43,7 @@ is_opened(const struct below *b, const char *path)
         return false;
 }
 
-/* A name in another case is that name only where the file system says so. */
+/* A name in another case counts only if the file system ignores case. */
 static bool
 is_name(int dir, const char *name, const char *wanted, const struct stat *st)
 {
@@ -58,14 +59,20 @@ is_later(const struct stat *st, const struct timespec *moment)
                (st->st_ctim.tv_sec > moment->tv_sec || (st->st_ctim.tv_sec == moment->tv_sec && st->st_ctim.tv_nsec > moment->tv_nsec));
 }
 
-/* Stamps are of the last tick of a clock: what has that of the beginning was made by the command or before it. */
+/*
+ * A ctime is the last tick of a clock. An inode with the tick of the beginning was created by the
+ * command or just before it.
+ */
 static bool
 is_doubtful(const struct below *b, const struct stat *st)
 {
         return (b->begun.tv_sec != 0 || b->begun.tv_nsec != 0) && !is_later(st, &b->begun);
 }
 
-/* Is anything in the directory of that time? Within bounds: what is beyond them is not seen. */
+/*
+ * Did any entry of the directory change since then? The search is bounded and may miss entries
+ * beyond the bound.
+ */
 static bool
 is_changed_within(const struct below *b, int dir, const char *name, unsigned depth, unsigned *left)
 {
@@ -91,9 +98,12 @@ is_changed_within(const struct below *b, int dir, const char *name, unsigned dep
         return is_changed;
 }
 
-/* -- where it is ------------------------------------------------------------------------------------------------------ */
+/* -- where a name is -------------------------------------------------------------------------- */
 
-/* A directory `vendor` is a package manager's where it holds what that one writes (Go, Composer), or the package does (Cargo). */
+/*
+ * A directory `vendor` belongs to a package manager if it has that manager's files (Go, Composer)
+ * or a package's (Cargo).
+ */
 static bool
 is_vendor(const struct below *b, const char *vendor, size_t len)
 {
@@ -118,7 +128,9 @@ is_vendor(const struct below *b, const char *vendor, size_t len)
         return is_one;
 }
 
-/* Is the directory within one that holds installed packages, not that one itself? */
+/*
+ * Is the directory below one that holds installed packages? That directory itself does not count.
+ */
 static bool
 is_in_packages(const struct below *b, const char *path)
 {
@@ -164,7 +176,7 @@ is_repository_at(const struct below *b, const char *path)
         return is_one;
 }
 
-/* Other than the one of the top that was there at the start. */
+/* A repository other than the top's, if that was there at the start. */
 static bool
 is_in_repository(struct below *b, const char *path)
 {
@@ -184,7 +196,7 @@ is_in_repository(struct below *b, const char *path)
         return is_one;
 }
 
-/* -- what becomes of it ----------------------------------------------------------------------------------------------- */
+/* -- what is done with a name ----------------------------------------------------------------- */
 
 static void
 fold(struct below *b, enum below_kind kind, const char *path)
@@ -201,7 +213,7 @@ fold(struct below *b, enum below_kind kind, const char *path)
         }
         len = strlen(path);
         if (strchr(path, '\n') || f->more_len + len + 2 > sizeof f->more)
-                return;                        /* counted */
+                return;                        /* only counted */
         f->more_len += (size_t)snprintf(f->more + f->more_len, sizeof f->more - f->more_len, "%s%s", f->more_len > 0 ? "\n" : "", path);
 }
 
@@ -220,7 +232,10 @@ send(const struct below *b, unsigned what, int sys, const char *path, const char
                 b->report(&news);
 }
 
-/* The command may have closed the directory against its owner: it is opened for that one rename. */
+/*
+ * The command may have removed the owner's access to the directory: the mode is changed for this
+ * one rename.
+ */
 static int
 take(struct below *b, int dir, const char *name, const char *path, const struct stat *parent, const struct stat *judged, char kept[KEPT_PATH_ROOM])
 {
@@ -230,7 +245,8 @@ take(struct below *b, int dir, const char *name, const char *path, const struct 
 
         (void)snprintf(link, sizeof link, "/proc/self/fd/%d", dir);
         if (is_closed)
-                (void)chmod(link, (parent->st_mode & 07777) | 0300);   /* where it fails, so does what follows */
+                /* if it fails, so does the rename */
+                (void)chmod(link, (parent->st_mode & 07777) | 0300);
         result = kept_take(b->places, b->source, b->index, dir, name, path, judged, kept);
         if (is_closed)
                 (void)chmod(link, parent->st_mode & 07777);
@@ -246,9 +262,10 @@ move(struct below *b, int dir, const char *name, const char *path, const struct 
         int result = b->moves < BELOW_MOVES_MAX ? take(b, dir, name, path, parent, judged, kept) : -EDQUOT;
 
         if (result == -ENOENT)
-                return false;                  /* a later look finds what is there now */
+                return false;                  /* a later look finds the name that is there now */
         if (result < 0) {
-                /* Of those that are too many the first says so. What is somebody else's, the payload did not fill. */
+                /* Report only the first name above the limit. The payload did not create names
+                 * that belong to another user. */
                 if (b->moves <= BELOW_MOVES_MAX)
                         send(b, KEPT_STUCK, -result, path, "");
                 b->moves = result == -EDQUOT ? BELOW_MOVES_MAX + 1 : b->moves + 1;
@@ -335,7 +352,7 @@ below_be_closed(struct below *b, const char *path)
         int dir = beneath_open(b->source, path, O_PATH);
         struct stat st = { .st_ino = 0 };
 
-        /* Closed on the way to it: that one is reported. */
+        /* A directory above it is closed: that one is reported. */
         if (dir < 0)
                 return;
         if (fstat(dir, &st) == 0 && gitdir_is_since(&st, &b->since) && st.st_ino != b->closed)

@@ -1,7 +1,7 @@
 /*
- * maker/beneath.c - directories beneath a source, opened through its descriptor.
+ * maker/beneath.c - opens directories beneath a source, through the source's descriptor.
  *
- * Room: maker (program). Touches: fd, names beneath a source (looking only).
+ * Room: maker (program). Touches: fd, names beneath a source (reading only).
  */
 #include "maker/beneath.h"
 
@@ -21,7 +21,7 @@ beneath_join(char ret[BENEATH_PATH_ROOM], const char *directory, const char *nam
         return snprintf(ret, BENEATH_PATH_ROOM, "%s%s%s", directory, directory[0] != '\0' ? "/" : "", name) < BENEATH_PATH_ROOM;
 }
 
-/* Before Linux 5.6, and where its profile does not know the call. */
+/* Before Linux 5.6, or if a seccomp profile does not know openat2. */
 static int
 open_by_pieces(int source, const char *path, int flags)
 {

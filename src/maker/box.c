@@ -1,9 +1,9 @@
 /*
  * maker/box.c - the BOX steps.
  *
- * Room: maker (program). Touches: mounts, files of the new root, the box's own namespaces.
- * Theory: every object is made or attached beneath one descriptor, the new root; nothing is addressed through the
- * host's tree except what a step names as its source, and that is checked to be what was judged.
+ * Room: maker (program). Touches: mounts, files of the new root, the box's own namespaces. Theory:
+ * every object is created or attached beneath one descriptor, the new root. The host's tree is used
+ * only for the source that a step names, and that source is checked to be the one that was judged.
  */
 #include "maker/box.h"
 
@@ -29,9 +29,9 @@
 #define NETLINK_SOCK_DIAG 4
 #endif
 
-enum { TMPFS_INODES = 65536 /* at least */, INODE_BYTES = 4096 /* of size that allow one more */, ROOT_PAGES = 16 * 4096, STOCK_FIRST = 128, STOCK_EARLY = 24, STOCK_LOWEST = 4, STOCK_FEW = 8 };
+enum { TMPFS_INODES = 65536 /* minimum */, INODE_BYTES = 4096 /* one more inode per this many bytes of size */, ROOT_PAGES = 16 * 4096, STOCK_FIRST = 128, STOCK_EARLY = 24, STOCK_LOWEST = 4, STOCK_FEW = 8 };
 
-/* Names in the workshop: what hides a file, what hides a directory. */
+/* Names in the workshop: the file that hides a file, the directory that hides a directory. */
 #define NOTHING "nothing"
 #define NOWHERE "nowhere"
 
@@ -80,7 +80,10 @@ loopback_up(void)
         return result;
 }
 
-/* A kernel that counts no watches by namespace has no such file, and the host's limit alone. */
+/*
+ * A kernel that does not count watches per namespace has no such file; only the host's limit
+ * applies.
+ */
 static int
 user_pools(const struct step *s)
 {
@@ -99,7 +102,7 @@ user_pools(const struct step *s)
 
 /* -- the wall -------------------------------------------------------------------------------------------------- */
 
-/* "22 25" in a step's text. Gives how many, or -EINVAL. */
+/* Parses "22 25" in a step's text. Returns the count, or -EINVAL. */
 static int
 read_ports(const struct step *s, uint16_t ret[WALL_PORTS_MAX])
 {
@@ -119,7 +122,7 @@ read_ports(const struct step *s, uint16_t ret[WALL_PORTS_MAX])
         return (uint64_t)count == s->number ? count : -EINVAL;
 }
 
-/* Out of the way of descriptors that commands bring, whatever few the limit permits. */
+/* Moves the descriptor above those that commands bring, even if the limit allows few. */
 static int
 first_kept(void)
 {
@@ -149,8 +152,9 @@ keep_stock(struct box *box, const int *sockets, size_t count)
 }
 
 /*
- * Where programs look for a name server. Pid 1 answers on it (guest/names.h); it leads nowhere. With the second socket it asks the kernel whose question one is; a kernel that
- * has no such socket does not say.
+ * The address where programs expect a name server. Pid 1 answers on it (guest/names.h); it is not
+ * connected to any network. Through the second socket pid 1 asks the kernel which process sent a
+ * question; without kernel support the process stays unknown.
  */
 static int
 names_step(struct box *box)
@@ -171,7 +175,7 @@ names_step(struct box *box)
         return keep_stock(box, sockets, sockets[1] < 0 ? 1 : 2);
 }
 
-/* Where the kernel does not let us, they stay closed: that is no weaker. */
+/* If the kernel does not permit it, the ports stay closed, which is no weaker. */
 static int
 open_low_ports(void)
 {
@@ -179,7 +183,10 @@ open_low_ports(void)
         return 0;
 }
 
-/* The sockets are made here and held outside: nothing inside keeps one but the stock, which listens to nothing yet. */
+/*
+ * The sockets are created here and kept outside. Only the stock stays inside, and it does not
+ * listen yet.
+ */
 static int
 wall_step(struct box *box, const struct step *s)
 {
@@ -206,8 +213,9 @@ wall_step(struct box *box, const struct step *s)
 /* -- names ---------------------------------------------------------------------------------------------------- */
 
 /*
- * The directory that holds `path`, and its last piece. While everything in the new root is ours no link can lead astray, and the root
- * with the whole path does; afterwards names are walked piece by piece. To be given back with let_go().
+ * The directory that holds `path`, and its last component. As long as everything in the new root is
+ * ours, no link can mislead, and the root with the whole path is enough. After that, names are
+ * walked component by component. Release the result with let_go().
  */
 static int
 parent_of(const struct box *box, const char *path, const char **ret_name)
@@ -267,7 +275,10 @@ clone_tree(int at, const char *path, unsigned recursive)
                                                   (recursive ? (unsigned)AT_RECURSIVE : 0u));
 }
 
-/* The judged source again, in this mount namespace: same device, same inode, or -ESTALE. Of a volume, those of the directory that is held. */
+/*
+ * Opens the judged source again in this mount namespace: same device and inode, or -ESTALE. For a
+ * volume, compares with the directory that is held.
+ */
 static int
 reopen(const struct box *box, const struct step *s)
 {
@@ -324,7 +335,7 @@ make_target(const struct box *box, const char *path, unsigned is_directory)
         return result;
 }
 
-/* Makes the way to a bound name under /etc, which the plan does not spell out directory by directory. */
+/* Creates the parents of a bound name under /etc, which the plan does not list one by one. */
 static int
 make_way(const struct box *box, const char *path, unsigned is_directory)
 {
@@ -375,7 +386,7 @@ bind_step(struct box *box, const struct step *s)
         return result;
 }
 
-/* -- file systems of our own ---------------------------------------------------------------------------------- */
+/* -- private file systems -------------------------------------------------------------------- */
 
 struct setting { const char *key, *value; };
 
@@ -439,7 +450,10 @@ proc_step(const struct box *box, const struct step *s)
         return mount_at(box, make_file_system("proc", none, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC), s->path);
 }
 
-/* Read-only, in two layers because one alone is refused: the directory over an empty one of our own. */
+/*
+ * Read-only overlay. The kernel refuses a single layer, so the directory is stacked on an empty one
+ * of ours.
+ */
 static int
 overlay_over(const struct box *box, const char *path)
 {
@@ -478,7 +492,7 @@ overlay_step(struct box *box, const struct step *s)
 
 /* -- covering ------------------------------------------------------------------------------------------------- */
 
-/* The object over itself: read-only for FREEZE, as it is for PIN. */
+/* Binds the object over itself: read-only for FREEZE, with unchanged mode for PIN. */
 static int
 over_itself(const struct box *box, const struct step *s, uint64_t set)
 {
@@ -497,8 +511,8 @@ over_itself(const struct box *box, const struct step *s, uint64_t set)
 }
 
 /*
- * What covers is read-only, as the workshop is. That the object exists is asked first: a clone that finds no place costs the kernel
- * a wait for every processor when it is dropped.
+ * The cover is read-only, as the workshop is. Check first that the object exists: dropping a clone
+ * that was never attached makes the kernel wait for every processor.
  */
 static int
 mask_step(const struct box *box, const struct step *s)
@@ -538,7 +552,10 @@ device_step(const struct box *box, const struct step *s)
 
 /* -- the root itself ------------------------------------------------------------------------------------------ */
 
-/* Attaches where a box never looks at the host: the first of a few directories that exists. */
+/*
+ * Attaches at a place where a box never uses the host's tree: the first existing one of a few
+ * directories.
+ */
 static int
 stand_on_host(int mount)
 {
@@ -550,7 +567,10 @@ stand_on_host(int mount)
         return result;
 }
 
-/* The workshop: a small tmpfs on the host's side of the pivot, so that one unmounting takes it away with the host's tree. */
+/*
+ * The workshop: a small tmpfs on the host's side of the pivot, so that unmounting the host's tree
+ * removes it too.
+ */
 static int
 make_workshop(struct box *box)
 {
@@ -574,7 +594,7 @@ root_step(struct box *box, const struct step *s)
 
         if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
                 return -errno;
-        (void)umask(0);                        /* modes are what the steps say */
+        (void)umask(0);                        /* so that modes are those of the steps */
         result = make_workshop(box);
         if (result < 0)
                 return result;
@@ -582,7 +602,7 @@ root_step(struct box *box, const struct step *s)
         return box->root < 0 ? box->root : kernel_move_mount(box->root, box->workshop, "root");
 }
 
-/* For pid 1, behind the stock of a wall. */
+/* Kept for pid 1, after the stock of a wall. */
 static void
 keep_disk(struct box *box, int mount)
 {
@@ -598,12 +618,12 @@ scratch_step(struct box *box, const struct step *s)
         if (box->scratch < 0)
                 return box->scratch;
         keep_disk(box, box->scratch);
-        if (mkdirat(box->scratch, "empty", 0555) < 0)          /* the lower half of read-only overlays */
+        if (mkdirat(box->scratch, "empty", 0555) < 0)        /* lower layer of read-only overlays */
                 return -errno;
         return kernel_move_mount(box->scratch, box->workshop, "scratch");
 }
 
-/* The image, or memory of its own in its place. */
+/* The image, or a tmpfs instead. */
 static int
 disk_step(struct box *box, const struct step *s)
 {
@@ -640,7 +660,10 @@ dir_is_there(const struct box *box, const char *path)
         return result;
 }
 
-/* Optional: a place for a mount of the user's, whose way may lead through what is there already. */
+/*
+ * Optional: creates a mount point for a user's mount. Its path may pass through what is already
+ * there.
+ */
 static int
 dir_step(struct box *box, const struct step *s)
 {

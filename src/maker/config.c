@@ -1,8 +1,9 @@
 /*
- * maker/config.c - the configuration of a repository of the host, which a command may change as far as no change runs a program.
+ * maker/config.c - git configuration of a host repository, which a command may change as long as no
+ * change runs a program.
  *
- * Room: maker (program). Touches: fd, one file of a repository.
- * Theory: the bytes are the payload's. They are compared as bytes here, and read as text in a child that can only answer (confined.h).
+ * Room: maker (program). Touches: fd, one file of a repository. Theory: the payload wrote the
+ * bytes. Here they are only compared; a child that can only answer parses them (confined.h).
  */
 #include "maker/config.h"
 

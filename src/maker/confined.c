@@ -1,8 +1,8 @@
 /*
- * maker/confined.c - reads what a payload wrote in a child that can do nothing but answer.
+ * maker/confined.c - reads files that a payload wrote, in a child that can only return an answer.
  *
- * Room: maker (program). Touches: a child of its own, a pipe.
- * Theory: the child holds no more than the maker's memory, and its answer is bytes of a fixed room.
+ * Room: maker (program). Touches: a child of its own, a pipe. Theory: the child has only a copy of
+ * the maker's memory, and its answer is bytes of limited size.
  */
 #include "maker/confined.h"
 

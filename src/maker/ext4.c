@@ -1,11 +1,13 @@
 /*
- * maker/ext4.c - an empty ext4 file system, written into a file.
+ * maker/ext4.c - writes an empty ext4 file system into a file.
  *
- * Room: maker (program). Touches: the file it is given, random numbers.
- * Theory: the privileged maker executes no program, so it writes the few blocks itself that mke2fs would: the layout is of the kernel's
- * Documentation/filesystems/ext4. Only the first group is written out, and the last one's map of blocks. Each other group is a descriptor that says "not initialised" and has
- * a checksum (gdt_csum): the kernel makes its bitmaps at first use, and a hole of the file is an inode table of zeroes. There is one super block
- * (sparse_super2 without copies): nobody repairs what is gone with its sandbox. The payload reaches files of it, never the blocks.
+ * Room: maker (program). Touches: the file it receives, random numbers. Theory: the privileged
+ * maker executes no program, so it writes the few blocks that mke2fs would. The layout is that of
+ * the kernel's Documentation/filesystems/ext4. Only the first group is written in full, and the
+ * last group's block bitmap. Every other group is a descriptor marked "not initialised" with a
+ * checksum (gdt_csum). The kernel creates its bitmaps at first use, and a hole in the file is an
+ * inode table of zeroes. There is one super block (sparse_super2 without copies), because a disk
+ * that ends with its sandbox needs no repair. The payload reaches files in it, never the blocks.
  *
  *     block 0        1 .. g        g+1           g+2           g+3 .. g+2+t    g+3+t
  *     super block    descriptors   block bitmap  inode bitmap  inode table     root directory
@@ -26,7 +28,7 @@ enum { COMPAT = 0x8 /* attributes */ | 0x20 /* dir_index */ | 0x200 /* sparse_su
 
 struct layout {
         int fd;
-        uint32_t blocks, group_blocks, groups, inodes /* of a group */, table /* blocks of its inode table */, descs /* blocks of descriptors */;
+        uint32_t blocks, group_blocks, groups, inodes /* per group */, table /* blocks of a group's inode table */, descs /* blocks of group descriptors */;
         uint64_t free_blocks;
         unsigned char uuid[16], seed[16];
 };
@@ -53,7 +55,7 @@ put_block(const struct layout *l, uint32_t number, const unsigned char *block)
         return written == BLOCK ? 0 : written < 0 ? -errno : -ENOSPC;
 }
 
-/* All groups about as large, so that the last has room for its own table. */
+/* Makes all groups about equal, so that the last has room for its own table. */
 static void
 lay_out(struct layout *l, uint64_t mb)
 {
@@ -78,7 +80,7 @@ blocks_of(const struct layout *l, uint32_t group)
         return group == l->groups - 1 ? l->blocks - group * l->group_blocks : l->group_blocks;
 }
 
-/* Blocks of a group that hold something from the beginning: its first ones. */
+/* Number of blocks at the start of a group that are used from the beginning. */
 static uint32_t
 used_of(const struct layout *l, uint32_t group)
 {
@@ -131,7 +133,7 @@ put_descriptors(const struct layout *l)
         return result;
 }
 
-/* The first `used` bits of `count`, and all behind them. */
+/* Sets the first `used` bits of `count`, and all bits after `count`. */
 static int
 put_bitmap(const struct layout *l, uint32_t number, uint32_t used, uint32_t count)
 {
@@ -143,7 +145,7 @@ put_bitmap(const struct layout *l, uint32_t number, uint32_t used, uint32_t coun
         return put_block(l, number, block);
 }
 
-/* Both of the first group; of blocks that of the last too, which may be shorter. */
+/* Both bitmaps of the first group, and the block bitmap of the last, which may be shorter. */
 static int
 put_bitmaps(const struct layout *l)
 {
@@ -204,15 +206,15 @@ put_super_block(const struct layout *l)
         put32(super + 4, l->blocks);
         put32(super + 12, (uint32_t)l->free_blocks);
         put32(super + 16, l->inodes * l->groups - USED_INODES);
-        put32(super + 24, 2);                          /* 1024 << 2 bytes a block, and a cluster */
+        put32(super + 24, 2);                        /* 1024 << 2 bytes per block and per cluster */
         put32(super + 28, 2);
         put32(super + 32, l->group_blocks);
         put32(super + 36, l->group_blocks);
         put32(super + 40, l->inodes);
-        put16(super + 54, UINT16_MAX);                 /* never to be checked for having been mounted often */
+        put16(super + 54, UINT16_MAX);                 /* no check after a number of mounts */
         put16(super + 56, 0xef53);
         put16(super + 58, 1);                          /* clean */
-        put16(super + 60, 1);                          /* go on after an error */
+        put16(super + 60, 1);                          /* continue after an error */
         put32(super + 76, 1);
         put32(super + 84, FIRST_INODE);
         put16(super + 88, INODE);
@@ -221,10 +223,10 @@ put_super_block(const struct layout *l)
         put32(super + 100, RO_COMPAT);
         memcpy(super + 104, l->uuid, sizeof l->uuid);
         memcpy(super + 236, l->seed, sizeof l->seed);
-        super[252] = 1;                                /* names are hashed by half of MD4 */
+        super[252] = 1;                                /* directory hash: half MD4 */
         put16(super + 348, EXTRA);
         put16(super + 350, EXTRA);
-        put32(super + 352, 1);                         /* of signed bytes */
+        put32(super + 352, 1);                         /* hash of signed chars */
         return put_block(l, 0, block);
 }
 

@@ -1,8 +1,9 @@
 /*
- * maker/gitdir.c - one repository in a directory of the host: was it made or changed since a moment, and what would git of the host run in it?
+ * maker/gitdir.c - examines one repository in a host directory. Was it created or changed since a
+ * given time, and what would the host's git run in it?
  *
- * Room: maker (program). Touches: fd, files of one repository.
- * Theory: names and times are looked at here; text is read in a child that can only answer (confined.h).
+ * Room: maker (program). Touches: fd, files of one repository. Theory: names and times are examined
+ * here; a child that can only answer parses text (confined.h).
  */
 #include "maker/gitdir.h"
 
@@ -17,7 +18,7 @@
 
 enum { LINK_MAX_BYTES = 8192, COARSE_S = 2 };
 
-/* Those of githooks(5). */
+/* The hooks of githooks(5). */
 static const char *const hooks[] = {
         "applypatch-msg", "pre-applypatch", "post-applypatch", "pre-commit", "pre-merge-commit", "prepare-commit-msg", "commit-msg", "post-commit", "pre-rebase",
         "post-checkout", "post-merge", "pre-push", "pre-receive", "update", "proc-receive", "post-receive", "post-update", "reference-transaction", "push-to-checkout",
@@ -25,7 +26,7 @@ static const char *const hooks[] = {
         "post-index-change",
 };
 
-static struct config text;             /* 64 KiB: what is being read */
+static struct config text;             /* 64 KiB: the current file */
 
 bool
 gitdir_is_since(const struct stat *st, const struct timespec *since)
@@ -93,7 +94,9 @@ add_config(int git, const char *name, unsigned flags, char *runs)
 
 /* -- hooks --------------------------------------------------------------------------------------------------------- */
 
-/* Adds those that git would run; gives whether one of them, or the directory, is of that time. */
+/*
+ * Adds the hooks that git would run. Returns whether one of them, or the directory, changed since.
+ */
 static bool
 add_hooks(int git, const struct timespec *since, char *runs)
 {
@@ -120,7 +123,7 @@ add_hooks(int git, const struct timespec *since, char *runs)
 
 /* -- the whole ----------------------------------------------------------------------------------------------------- */
 
-/* Git's own, of a linked worktree, says "../..". */
+/* Git itself writes "../.." for a linked worktree. */
 static bool
 leads_elsewhere(int git, unsigned flags)
 {
@@ -151,7 +154,7 @@ gitdir_look(int git, const struct timespec *since, unsigned flags, bool is_moved
                 add(ret->runs, hooked, "");
 }
 
-/* -- files that lead to one ---------------------------------------------------------------------------------------- */
+/* -- files that point to a repository -------------------------------------------------------- */
 
 static size_t
 take_path(const void *about, void *ret)

@@ -1,8 +1,9 @@
 /*
- * maker/gitlinks.c - the gitlinks of a repository's index that are not on a list.
+ * maker/gitlinks.c - finds the gitlinks of a repository's index that are not in a list.
  *
- * Room: maker (program). Touches: fd, an index; memory of its own.
- * Theory: the index is the payload's. It is read as a whole, and understood in a child that can only answer (confined.h).
+ * Room: maker (program). Touches: fd, an index; memory of its own. Theory: the payload may have
+ * written the index. The maker reads the whole file; a child that can only answer parses it
+ * (confined.h).
  */
 #include "maker/gitlinks.h"
 
@@ -54,7 +55,7 @@ list_links(const void *about, void *ret)
         return offsetof(struct gitlinks, names) + c.links->len;
 }
 
-/* The whole file, in memory of its own; NULL where it cannot be had. */
+/* Reads the whole file into allocated memory; NULL if that fails. */
 static char *
 read_index(int git, size_t *ret_len)
 {

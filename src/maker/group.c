@@ -1,5 +1,5 @@
 /*
- * maker/group.c - control groups by their files.
+ * maker/group.c - control groups through their files.
  *
  * Room: maker (program). Touches: fd, cgroup files.
  */
@@ -112,7 +112,7 @@ kill_members(int dir)
         }
 }
 
-/* Groups inside it go first; a living sandbox has two levels of them. */
+/* Removes inner groups first; a living sandbox has two levels of them. */
 static void
 remove_inner(int dir, int levels)
 {

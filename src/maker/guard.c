@@ -1,19 +1,21 @@
 /*
- * maker/guard.c - names that were not in a directory of the host when the sandbox began, and content that may change.
+ * maker/guard.c - watches names that did not exist in a host directory when the sandbox started,
+ * and content that may change.
  *
  * Room: maker (program). Touches: fd, names beneath a source, the sandbox's keeping.
  *
- *     absent --made--> found --moved--> absent (the 65th time: the box is killed)
- *                        | cannot be moved: reported, and no longer looked for
- *     absent --made, and may be--> reported
+ *     absent --created--> found --moved--> absent (the 65th time: the box is killed)
+ *                           | cannot be moved: reported, and no longer watched
+ *     absent --created, and allowed--> reported
  *     content --changed when the box ends--> reported
  *     configuration --changed--> judged --runs nothing--> configuration
- *                                  | else: moved, put back as it was, reported
- *     absent --made while nothing of the payload runs--> the host's --gone--> absent
- *                                                             | changed when a command ends, or the box: reported
+ *                                  | else: moved, restored, reported
+ *     absent --created while no payload process runs--> the host's --removed--> absent
+ *                                                          | changed when a command or the box ends: reported
  *
- * Theory: nothing of ours is ever made in a directory of the host. inotify only says when to look; what is found is decided by a look at
- * every name, which is made once more after the last process of the box is gone: that look is the guarantee.
+ * Theory: Carrel never creates anything of its own in a host directory. inotify only says when to
+ * look. The decision is made by a look at every name. The look after the last process of the box
+ * has ended is the guarantee.
  */
 #include "maker/guard.h"
 
@@ -38,8 +40,9 @@ enum { PIECE_ROOM = 256, PATH_ROOM = KEPT_PATH_ROOM, MARK_ENTRIES_MAX = 1024, MA
 /* -- finding ---------------------------------------------------------------------------------------------------- */
 
 /*
- * Opens the directory that holds the last piece of `path`. Where a piece before it is a symbolic link, that link is the name: it leads
- * programs of the host to the guarded name. -ENOENT: nothing of it is there.
+ * Opens the directory that holds the last component of `path`. If a component before it is a
+ * symbolic link, that link counts as the name, because it leads host programs to the guarded name.
+ * -ENOENT: no part of it exists.
  */
 static int
 find(int source, const char *path, char name[PIECE_ROOM], struct stat *st)
@@ -47,7 +50,7 @@ find(int source, const char *path, char name[PIECE_ROOM], struct stat *st)
         size_t first = strcspn(path, "/");
         int dir;
 
-        /* Nearly always nothing is there, and one look says so. */
+        /* Usually nothing is there, and one call shows it. */
         if (first > 0 && first < PIECE_ROOM) {
                 memcpy(name, path, first);
                 name[first] = '\0';
@@ -97,7 +100,7 @@ add(uint64_t *mark, const void *bytes, size_t len)
 
 static void mark_below(int dir, const char *name, unsigned depth, unsigned *left, uint64_t *mark);
 
-/* The order of names does not count: each entry's mark is added. */
+/* Adds up each entry's mark, so that the order of names does not matter. */
 static void
 mark_one(int dir, const char *name, unsigned depth, unsigned *left, uint64_t *mark)
 {
@@ -152,7 +155,7 @@ mark_of(int source, const char *path)
         return mark;
 }
 
-/* Items of one source follow one another: its owner's identity is taken once for all of them. */
+/* Items of one source are consecutive: the owner's identity is taken once for all of them. */
 static void
 turn_to(const struct guard *g, size_t i)
 {
@@ -180,7 +183,10 @@ take_list(struct guard *g, const struct step *s, int source)
         }
 }
 
-/* The directories that hold guarded names, as far as they are there. A second watch of one directory is the first. */
+/*
+ * Watches the directories that hold guarded names, if they exist. A second watch of the same
+ * directory returns the first.
+ */
 static void
 watch_directory(struct guard *g, int dir, unsigned more)
 {
@@ -193,7 +199,7 @@ watch_directory(struct guard *g, int dir, unsigned more)
         }
 }
 
-/* The directory that the name is in, or -errno. */
+/* The name's directory, or -errno. */
 static int
 open_parent(const struct guard *g, const struct guard_item *item)
 {
@@ -232,7 +238,7 @@ watch_item(struct guard *g, const struct guard_item *item)
         (void)close(found);
 }
 
-/* What it is, into `ret`. */
+/* Reads its state into `ret`. */
 static int
 read_config(const struct guard *g, const struct guard_item *item, struct config *ret)
 {
@@ -246,7 +252,7 @@ read_config(const struct guard *g, const struct guard_item *item, struct config 
         return result;
 }
 
-/* One that cannot be read is not judged by what it says: its change is reported. */
+/* A configuration that cannot be read is not judged: any change is reported. */
 static void
 begin_config(struct guard *g, struct guard_item *item)
 {
@@ -284,7 +290,7 @@ begin_item(struct guard *g, struct guard_item *item)
         }
         dir = find(g->dirs[item->source], item->path, name, &st);
         if (dir >= 0) {
-                item->mode = 0;                /* made on the host since it was judged: not ours to take */
+                item->mode = 0;       /* created on the host after it was judged: not to be moved */
                 (void)close(dir);
                 return;
         }
@@ -337,7 +343,10 @@ tell(const struct guard *g, const struct guard_item *item, unsigned what, int sy
                 g->report(&news);
 }
 
-/* Into the keeping, `kept` (PATH_ROOM bytes) is where: 0; 1: it is gone again; -errno, and then the box must end. */
+/*
+ * Moves it into the keeping; `kept` (PATH_ROOM bytes) receives the path. 0; 1: it is gone; -errno:
+ * the box must end.
+ */
 static int
 take_away(struct guard *g, struct guard_item *item, int dir, const char *name, char *kept)
 {
@@ -351,7 +360,10 @@ take_away(struct guard *g, struct guard_item *item, int dir, const char *name, c
         return result;
 }
 
-/* It stays where programs of the host find it: nothing goes on meanwhile. What is somebody else's, the payload did not fill. */
+/*
+ * It stays where host programs find it, but no program runs it now. The payload did not create
+ * names that belong to another user.
+ */
 static void
 be_stuck(struct guard *g, struct guard_item *item, int result, bool is_owners)
 {
@@ -375,7 +387,10 @@ move(struct guard *g, struct guard_item *item, int dir, const char *name, bool i
                 g->must_kill = 1;
 }
 
-/* Away with what is there, and what it was is written again; who makes another in between is found by the next look. */
+/*
+ * Moves away what is there and writes the old content again. If another file is created in between,
+ * the next look finds it.
+ */
 static void
 put_back(struct guard *g, struct guard_item *item, const char *key)
 {
@@ -386,7 +401,7 @@ put_back(struct guard *g, struct guard_item *item, const char *key)
         int dir = open_parent(g, item);
         int result = dir < 0 ? dir : take_away(g, item, dir, name, kept);
 
-        g->moves += result == 1;               /* who removes it without end is stopped as well */
+        g->moves += result == 1;          /* a payload that removes it without end is stopped too */
         if (result >= 0 && good->is_there)
                 result = config_write(dir, name, good);
         if (result < 0 && result != -EEXIST && dir != -ENOENT)
@@ -450,7 +465,7 @@ drain(const struct guard *g)
                 continue;
 }
 
-/* Of a repository only what git acts on: its other files change with every commit. */
+/* Of a repository only the files on which git acts: its other files change with every commit. */
 static uint64_t
 hosts_mark(const struct guard *g, const struct guard_item *item)
 {
@@ -485,14 +500,15 @@ see(struct guard *g, struct guard_item *item)
                 return;
         }
         if (strchr(item->path, '/'))
-                watch_item(g, item);           /* first: what is made in it after the look is an event */
+                /* first, so that a name created after the look causes an event */
+                watch_item(g, item);
         dir = find(g->dirs[item->source], item->path, name, &st);
         item->is_found = dir >= 0;
         if (dir >= 0)
                 (void)close(dir);
 }
 
-/* The host's own: it may say what it likes. */
+/* The host's own file may have any content. */
 static void
 adopt_config(struct guard *g, struct guard_item *item)
 {
@@ -506,7 +522,9 @@ adopt_config(struct guard *g, struct guard_item *item)
         }
 }
 
-/* Who made it is known only if nothing of the payload has begun up to a moment after it was seen. */
+/*
+ * The creator is known only if no payload process started until a moment after the name was seen.
+ */
 static void
 look_while_quiet(struct guard *g)
 {
@@ -558,7 +576,9 @@ guard_sweep(struct guard *g)
         owner_leave();
 }
 
-/* What is tracked is compared when the box ends: git of the host may check out meanwhile. */
+/*
+ * Tracked content is compared when the box ends, because the host's git may check out before that.
+ */
 void
 guard_rest(struct guard *g)
 {
@@ -572,7 +592,9 @@ guard_rest(struct guard *g)
 
                 turn_to(g, i);
                 if (is_looked_for(item) && strchr(item->path, '/'))
-                        watch_item(g, item);   /* its directory may be there by now, and what is made in it from here on is the host's */
+                        /* its directory may exist by now; names created in it from now on are
+                         * the host's */
+                        watch_item(g, item);
                 if (!item->is_hosts || (mark = hosts_mark(g, item)) == item->mark)
                         continue;
                 item->mark = mark;

@@ -23,7 +23,7 @@
 #include "maker/tree.h"
 #include "plan/request.h"
 
-enum { IOPRIO_PROCESS = 1 };           /* <linux/ioprio.h>; the priority 0 is "none": as niceness has it */
+enum { IOPRIO_PROCESS = 1 };     /* <linux/ioprio.h>; priority 0 is "none": derived from niceness */
 
 #ifndef SCHED_RESET_ON_FORK
 #define SCHED_RESET_ON_FORK 0x40000000
@@ -55,7 +55,10 @@ make_step(const struct step *s)
         return mkdir(s->path, 0755) < 0 ? -errno : 0;
 }
 
-/* Moves the runtime itself (us and the process that started us) into a leaf, so that its group may limit children. */
+/*
+ * Moves the runtime itself (this process and its parent) into a leaf, so that its group may limit
+ * children.
+ */
 static int
 leave_step(const struct step *s)
 {
@@ -72,7 +75,10 @@ leave_step(const struct step *s)
         return result;
 }
 
-/* A controller that is enabled already is no failure, and neither is one this kernel does not have: limits tell. */
+/*
+ * A controller that is already enabled, or that the kernel lacks, is not an error: setting the
+ * limit shows it.
+ */
 static int
 enable_step(const struct step *s)
 {
@@ -82,8 +88,9 @@ enable_step(const struct step *s)
 }
 
 /*
- * A v2 group is cloned into. A v1 group is joined by the thread itself through `tasks`, which spares the lock over all processes
- * that a write to cgroup.procs takes (and with it a wait of many milliseconds on a quiet machine: seen).
+ * The box is cloned into a v2 group. A v1 group is joined by the thread itself through `tasks`.
+ * That avoids the lock over all processes that a write to cgroup.procs takes, and with it a wait of
+ * many milliseconds on a quiet machine (measured).
  */
 static int
 join_step(struct host *h, const struct step *s)
@@ -110,8 +117,8 @@ join_step(struct host *h, const struct step *s)
 }
 
 /*
- * v1 kills one process when a group is out of memory and has no word for "all of them" (v2: memory.oom.group). So the kernel
- * is asked to tell, and whoever watches the box ends it.
+ * When a v1 group is out of memory, the kernel kills one process and cannot kill all (v2:
+ * memory.oom.group). So the kernel notifies, and the process that watches the box ends it.
  */
 static int
 listen_for_oom(struct host *h, const char *control_path, int control)
@@ -154,7 +161,7 @@ lease_step(struct host *h, const struct step *s)
         return h->lease < 0 ? h->lease : 0;
 }
 
-/* Held from here on: no volume is removed that a sandbox begins with. */
+/* From now on the volume is held, so it cannot be removed while a sandbox starts with it. */
 static int
 volume_step(struct host *h, const struct step *s)
 {
@@ -188,7 +195,7 @@ tree_step(struct host *h, const struct step *s)
         return 0;
 }
 
-/* Optional where memory does as well. */
+/* Optional if memory can be used instead. */
 static int
 image_step(struct host *h, const struct step *s)
 {
@@ -200,7 +207,10 @@ image_step(struct host *h, const struct step *s)
         return (s->flags & STEP_OPTIONAL) != 0 ? 0 : h->image;
 }
 
-/* The cgroup namespace comes after the v1 groups are joined, or its root would be the maker's own group. */
+/*
+ * The cgroup namespace is created after the v1 groups are joined; otherwise its root would be the
+ * maker's own group.
+ */
 static int
 spawn_step(struct host *h, const struct step *s)
 {
@@ -210,7 +220,10 @@ spawn_step(struct host *h, const struct step *s)
         return 0;
 }
 
-/* By number: the C libraries hide some of these calls. What takes a privilege that the caller does not have stays, and is less than ordinary. */
+/*
+ * By number: the C libraries hide some of these calls. A value that needs a privilege the caller
+ * lacks stays, and is below the ordinary one.
+ */
 static int
 ordinary_scheduling(void)
 {
@@ -227,7 +240,7 @@ ordinary_scheduling(void)
         return policy == SCHED_OTHER || policy == SCHED_BATCH || policy == SCHED_IDLE ? 0 : -EPERM;
 }
 
-/* Also the least that may be set again later, where we may say so. */
+/* Also sets the lowest value that may be set later, if we are allowed to. */
 static int
 ordinary_oom_score(void)
 {
@@ -250,7 +263,8 @@ priority_step(void)
         struct rlimit now;
         int result = ordinary_scheduling();
 
-        /* A hard limit of 0 would start a core helper (plan/harden.c), and only we may raise it. */
+        /* A hard limit of 0 would start a core helper (plan/harden.c), and only this process may
+         * raise it. */
         if (getrlimit(RLIMIT_CORE, &now) == 0 && now.rlim_max == 0)
                 (void)setrlimit(RLIMIT_CORE, &core);
         return result < 0 ? result : ordinary_oom_score();
@@ -270,7 +284,7 @@ one_step(struct host *h, const struct step *s)
         case STEP_PRIORITY:      return priority_step();
         case STEP_KEEPING:
         case STEP_GUARD:
-        case STEP_SURVEY:        return 0;     /* taken up before the first step (guard.h, survey.h) */
+        case STEP_SURVEY:        return 0;     /* read before the first step (guard.h, survey.h) */
         case STEP_VOLUME:        return volume_step(h, s);
         case STEP_TREE:          return tree_step(h, s);
         case STEP_IMAGE:         return image_step(h, s);
@@ -308,12 +322,13 @@ host_fini(struct host *h)
         if (h->oom >= 0)
                 (void)close(h->oom);
         if (h->image >= 0)
-                (void)close(h->image);         /* before its group goes, which counts what is still to be written */
+                /* before its group, which counts the pages still to be written */
+                (void)close(h->image);
         h->join_count = h->watch_count = 0;
         h->unified = h->oom = h->image = -1;
         while (h->volume_count > 0)
                 volume_let_go(&h->volumes[--h->volume_count]);
-        done.step_count = h->done;            /* HOST steps come first, so the first `done` are those that were done */
+        done.step_count = h->done;   /* HOST steps come first, so these are the first `done` ones */
         lease_undo(&done);
         if (h->lease >= 0)
                 lease_close(h->lease_path, h->lease);

@@ -1,9 +1,10 @@
 /*
  * maker/kept.c - the sandbox's keeping.
  *
- * Room: maker (program). Touches: fd, the keeping, names that are moved there.
- * Theory: a rename by directory descriptors takes the name as it is, link or not, at once. Between file systems it is copied with bounds and
- * removed; links are copied as links, and what is neither file, directory nor link is only removed.
+ * Room: maker (program). Touches: fd, the keeping, names that are moved there. Theory: a rename by
+ * directory descriptors takes the name as it is, link or not, atomically. Between file systems it
+ * is copied within bounds and removed. Links are copied as links; anything but a file, directory or
+ * link is only removed.
  */
 #include "maker/kept.h"
 
@@ -26,7 +27,9 @@ static char block[64 * 1024];
 
 /* -- the directory ----------------------------------------------------------------------------------------------- */
 
-/* Each directory on the way, as it is; those that are missing are the caller's alone. */
+/*
+ * Opens each directory in the path without changing it; creates missing ones for the caller alone.
+ */
 static int
 open_way(const char *base)
 {
@@ -56,8 +59,8 @@ open_way(const char *base)
 }
 
 /*
- * Opens the keeping for what comes from `source` (number `index`), and makes it, with the directories that lead there, where it is
- * missing: 0700, the last one the source's owner's. A descriptor or -errno.
+ * Opens the keeping for names of `source` (number `index`). Creates it and its parents if missing:
+ * mode 0700, and the last one belongs to the source's owner. Gives a descriptor or -errno.
  */
 static int
 open_keeping(const char *base, int source, unsigned index)
@@ -92,7 +95,7 @@ open_keeping(const char *base, int source, unsigned index)
         return dir;
 }
 
-/* Removes what open_keeping() made, as far as nothing is in it. */
+/* Removes the directories that open_keeping() created, if they are empty. */
 static void
 drop_keeping(const char *base, unsigned index)
 {
@@ -231,7 +234,10 @@ copy_away(int dir, const char *name, int keeping, const char *as)
 
 /* -- moving ---------------------------------------------------------------------------------------------------------- */
 
-/* A directory changes its parent only where it may be written: the payload may have closed it. Never through a link. */
+/*
+ * A directory can only be moved if it is writable, and the payload may have closed it. Never
+ * through a link.
+ */
 static void
 open_up(int dir, const char *name)
 {
@@ -242,7 +248,7 @@ open_up(int dir, const char *name)
                 return;
         (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         if (chmod(path, 0700) < 0)
-                errno = EACCES;                /* the next try says so */
+                errno = EACCES;                /* the next attempt reports it */
         (void)close(fd);
 }
 
@@ -263,9 +269,10 @@ move_as(int dir, const char *name, int keeping, const char *as, int may_copy)
 }
 
 /*
- * Moves `name` of the directory `dir` to the keeping, under a name made of `path`. Where that is another file system it is copied and
- * removed if `may_copy`: what is written to it later is lost then. Gives the whole new path, room bytes. 0 or -errno (-EXDEV: not copied;
- * -EFBIG: more than can be copied, removed all the same).
+ * Moves `name` in the directory `dir` to the keeping, under a name built from `path`. If that is
+ * another file system, it is copied and removed if `may_copy`; later writes to it are then lost.
+ * Gives the new path (`room` bytes). Returns 0 or -errno (-EXDEV: not copied; -EFBIG: too large to
+ * copy, removed all the same).
  */
 static int
 move_under(int dir, const char *name, int keeping, const char *base, unsigned index, const char *path, int may_copy, char *ret, size_t room)
@@ -312,7 +319,10 @@ is_inode(int dir, const char *name, const struct stat *judged)
         return !judged || (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == judged->st_dev && st.st_ino == judged->st_ino);
 }
 
-/* A rename moves whatever has the name at that moment; what was copied has other numbers, and was looked at before. */
+/*
+ * A rename moves whatever has the name at that moment, so the inode is checked afterwards. A copy
+ * has another inode and was checked before.
+ */
 static int
 check_moved(int dir, const char *name, int keeping, const char *kept, const struct stat *judged)
 {
@@ -329,7 +339,7 @@ kept_take(const struct kept_places *places, int source, unsigned index, int dir,
 {
         int result = -ENOSPC;
 
-        /* First where a rename takes it as it is, then where it can be copied. */
+        /* First try a rename at each place, then a copy. */
         for (size_t i = 0; i < 2 * places->count && result < 0 && result != -ENOENT; i++) {
                 /* lint: without a place there is no turn */
                 const char *base = places->bases[i % places->count];

@@ -1,15 +1,16 @@
 /*
- * maker/lease.c - what outlives a killed runtime, and how the next start collects it.
+ * maker/lease.c - records what outlives a killed runtime, so that the next start can collect it.
  *
  * Room: maker (program). Touches: fd, files in the runtime directory, groups.
  *
  *     absent --open--> locked by its maker --close--> absent
  *                          | maker killed
  *                          v
- *                      unlocked --another start, or the keeper that hears of it: undo the plan in it--> absent
+ *                      unlocked --another start, or the keeper that notices: undo its plan--> absent
  *
- * Theory: a start costs the same however many sandboxes live, so `carrel run` looks at a few leases only, and a maker of the daemon at none: the daemon looks
- * at all when it starts, and when a sandbox was lost.
+ * Theory: a start costs the same however many sandboxes live. So `carrel run` looks at a few leases
+ * only, and a maker of the daemon at none. The daemon looks at all of them at its start and after a
+ * sandbox was lost.
  */
 #include "maker/lease.h"
 
@@ -64,7 +65,8 @@ collect_one(int dir, const char *name)
 
         if (fd < 0)
                 return;
-        /* Without a name by now, its maker has undone it, and what stands there since is somebody else's. */
+        /* If the file has no name by now, its maker has undone it, and a file with that name is
+         * a newer one. */
         if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && st.st_nlink > 0) {
                 if (read_plan(fd, abandoned, &view) == 0)
                         undo_groups(&view);
@@ -73,7 +75,7 @@ collect_one(int dir, const char *name)
         (void)close(fd);
 }
 
-/* Opens a directory that must be ours alone, and locks it until it is closed. */
+/* Opens a directory that must belong to us alone, and locks it until it is closed. */
 static int
 open_own(const char *directory)
 {
@@ -94,7 +96,7 @@ open_own(const char *directory)
         return fd;
 }
 
-/* Opens the directory of `path`; makes it where it is missing. */
+/* Opens the directory of `path`; creates it if missing. */
 static int
 open_directory(const char *path, const char **ret_name)
 {
@@ -135,7 +137,9 @@ collect_all(int dir)
                 (void)closedir(list);
 }
 
-/* A few of them, whichever: what one start does not meet another will, and each costs the same however many live. */
+/*
+ * Any few of them: later starts find the others, and each start costs the same however many live.
+ */
 static void
 collect_some(int dir)
 {
@@ -185,7 +189,9 @@ write_plan(int fd, const void *plan, size_t len)
         return 0;
 }
 
-/* The old way, for file systems without nameless files: for a moment the lease has a name and no lock. */
+/*
+ * Fallback for file systems without unnamed files: for a moment the lease has a name and no lock.
+ */
 static int
 open_named(int dir, const char *name, const void *plan, size_t len)
 {
@@ -194,7 +200,7 @@ open_named(int dir, const char *name, const void *plan, size_t len)
 
         if (fd < 0)
                 return -errno;
-        /* Whoever looks for abandoned leases holds it for an instant only. */
+        /* A process that looks for abandoned leases holds this lock only briefly. */
         result = flock(fd, LOCK_EX) < 0 ? -errno : write_plan(fd, plan, len);
         if (result == 0)
                 return fd;
@@ -203,7 +209,10 @@ open_named(int dir, const char *name, const void *plan, size_t len)
         return result;
 }
 
-/* Gets its name last, so that nobody can see it unlocked or half written and take it for abandoned. */
+/*
+ * The file gets its name last, so that no process can see it unlocked or half written and take it
+ * for abandoned.
+ */
 static int
 open_nameless(int dir, const char *name, const void *plan, size_t len)
 {

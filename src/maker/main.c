@@ -1,18 +1,19 @@
 /*
  * maker/main.c - carrel-init: the maker outside, pid 1 inside.
  *
- * Room: maker (program). Touches: everything a plan's steps name, nothing else.
- * Theory: one small static program without libraries, started by `carrel run` (or forked by the spawner) with one socket as its
- * descriptor 3. It is given a packed plan, does the HOST steps, spawns the box's first process, and waits. That
- * process does the BOX and GUEST steps on itself and becomes pid 1, without executing anything: its memory has
- * never held more than the plan. The maker parses no text (maker/config.c has a child judge one) and decides nothing; a message
- * it does not know ends it.
+ * Room: maker (program). Touches: everything a plan's steps name, nothing else. Theory: one small
+ * static program without libraries. `carrel run` starts it (or the spawner forks it) with one
+ * socket as descriptor 3. It receives a packed plan, runs the HOST steps, starts the box's first
+ * process, and waits. That process runs the BOX and GUEST steps on itself and becomes pid 1 without
+ * an exec: its memory has never held more than the plan. The maker parses no text (maker/config.c
+ * lets a child judge one) and decides nothing; it exits on an unknown message.
  *
  *     waiting --WIRE_MAKE--> making --spawned--> watching --box gone--> cleaning --> out
  *                               | a step fails: undo --> out     | WIRE_KILL or the socket closes: kill the box
  *
- * P1: when the maker is gone, so is everything its steps made: it undoes them whichever way it leaves; killed itself,
- * its lease lets the next start do so, and its box ends because the keeper closes the guest's socket.
+ * P1: when the maker is gone, so is everything its steps made. It undoes them on every way out. If
+ * it is killed, its lease lets the next start undo them, and its box ends because the keeper closes
+ * the guest's socket.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +47,8 @@
 enum { KEEPER = 3, EXIT_BROKEN = 125, FD_LAST = 4096, GUARD_PAUSE_MS = 10, GUARD_LOOK_MS = 50 };
 
 static _Alignas(4096) unsigned char packed[WIRE_BODY_MAX];
-static unsigned is_living;             /* a spawner's: somebody stays to whom readiness is told, and who is given the group */
+/* started by a spawner: a keeper remains, which is notified of readiness and receives the group */
+static unsigned is_living;
 
 #ifndef CLONE_INTO_CGROUP
 #define CLONE_INTO_CGROUP 0x200000000ULL
@@ -87,7 +89,10 @@ landlock_abi(const struct plan_view *view)
         return 0;
 }
 
-/* Between the clone and the first step: the privileged maker's saved ids and its hold on the keeper are let go. */
+/*
+ * Between the clone and the first step: drops the privileged maker's saved ids and its descriptor
+ * of the keeper.
+ */
 static void
 begin_inside(const struct host *h)
 {
@@ -97,7 +102,8 @@ begin_inside(const struct host *h)
                 (void)close(h->lease);
         if (h->oom >= 0)
                 (void)close(h->oom);
-        (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);      /* else /proc/self belongs to root, and no map can be written */
+        /* otherwise root owns /proc/self, and no id map can be written */
+        (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 }
 
 static void
@@ -109,7 +115,10 @@ close_range_of(unsigned first, unsigned last)
                 (void)close((int)fd);
 }
 
-/* Nothing of the making stays open in pid 1 but its control socket, and the stock of its wall or the sockets for names, and behind them the private disk, all in ascending order. */
+/*
+ * Closes everything in pid 1 except its control socket, the stock of its wall or the sockets for
+ * names, and then the private disk, all in ascending order.
+ */
 static int
 keep_only(int control, const int *stock, size_t stock_count, int disk)
 {
@@ -149,7 +158,7 @@ run_inside(const struct host *h, int control)
                         fail_inside(control, i, result);
         }
         control = keep_only(control, box.stock, box.stock_count, box.disk);
-        memset(packed, 0, h->packed_len);              /* host paths are not for the inside */
+        memset(packed, 0, h->packed_len);              /* host paths must not be visible inside */
         if (is_living)
                 (void)wire_send(control, WIRE_BOX_READY, NULL, 0, NULL, 0);
         if (box.has_names)
@@ -159,7 +168,7 @@ run_inside(const struct host *h, int control)
 
 /* -- outside -------------------------------------------------------------------------------------------------- */
 
-/* Without clone3 (older kernels, profiles of containers) a v2 group is joined by a write. */
+/* Without clone3 (older kernels, container profiles) a write joins the v2 group. */
 static int
 join_unified(const struct host *h)
 {
@@ -173,7 +182,7 @@ join_unified(const struct host *h)
         return result;
 }
 
-/* A child with these namespaces, born in the v2 group if there is one. */
+/* Creates a child with these namespaces, in the v2 group if there is one. */
 static long
 clone_into_group(const struct host *h, uint64_t flags)
 {
@@ -190,7 +199,10 @@ clone_into_group(const struct host *h, uint64_t flags)
         return pid;
 }
 
-/* The reserved ids become the effective ones: who makes a user namespace with them may write its maps himself. */
+/*
+ * The reserved ids become the effective ones: a process that creates a user namespace with them may
+ * write its maps itself.
+ */
 static int
 become_box(const struct host *h)
 {
@@ -200,7 +212,10 @@ become_box(const struct host *h)
         return 0;
 }
 
-/* Borrowed ids may not write root's group, and the kernel asks them: one capability is taken up again for the clone. All of them where the ids stay borrowed. */
+/*
+ * Borrowed ids may not write to root's group, and the kernel checks them: one capability is raised
+ * again for the clone. All of them if the ids stay borrowed.
+ */
 static void
 take_up(unsigned mask)
 {
@@ -208,13 +223,16 @@ take_up(unsigned mask)
         struct __user_cap_data_struct data[2];
 
         if (syscall(SYS_capget, &head, data) < 0)
-                return;                        /* then the clone fails, and says so */
+                return;                        /* then the clone fails and reports it */
         data[0].effective |= data[0].permitted & mask;
         data[1].effective |= mask == ~0u ? data[1].permitted : 0;
         (void)syscall(SYS_capset, &head, data);
 }
 
-/* Back to our own ids. Where the kernel has no memory for that there is no box, and what was made is undone with root's capabilities instead. */
+/*
+ * Returns to our own ids. If the kernel has no memory for that, no box is started, and the steps
+ * are undone with root's capabilities instead.
+ */
 static long
 become_root(long pid)
 {
@@ -283,7 +301,7 @@ do_host_steps(struct host *h, uint32_t *ret_failed)
         return 0;
 }
 
-/* For poll(2); -1 where there is no such moment. */
+/* Timeout for poll(2); -1 if there is none. */
 static int
 left_ms(uint64_t until)
 {
@@ -300,7 +318,10 @@ first_of(uint64_t one, uint64_t two, uint64_t three)
         return first < three ? first : three;
 }
 
-/* Of a command alone it is asked what it used; in a box that stays each has a group, or a reaper, that tells. */
+/*
+ * Usage is read only for a box of one command; in a long-lived box each command has a group, or a
+ * reaper, that counts it.
+ */
 static void
 end_box(pid_t pid, struct usage *ret)
 {
@@ -309,7 +330,10 @@ end_box(pid_t pid, struct usage *ret)
         (void)kill(pid, SIGKILL);
 }
 
-/* The moment of the next look at guarded names, UINT64_MAX where only a change of their directory leads to one. */
+/*
+ * Time of the next look at guarded names; UINT64_MAX if only a change of their directory causes
+ * one.
+ */
 static uint64_t
 first_look(const struct guard *guard)
 {
@@ -317,8 +341,10 @@ first_look(const struct guard *guard)
 }
 
 /*
- * Looks for guarded names when their directory has changed, and once more GUARD_PAUSE_MS later, without listening in between: a payload cannot
- * keep us busy. Without inotify it looks every GUARD_LOOK_MS; so it does for a configuration, which can be written in ways that inotify does not tell.
+ * Looks at guarded names when their directory has changed, and once more GUARD_PAUSE_MS later,
+ * without listening in between, so that a payload cannot keep the maker busy. Without inotify it
+ * looks every GUARD_LOOK_MS. It does the same for a configuration, because inotify does not report
+ * every kind of write.
  */
 static int
 is_polled(const struct guard *guard)
@@ -339,15 +365,18 @@ look(struct guard *guard, struct pollfd *changed, uint64_t *due)
         *due = is_due && !is_polled(guard) ? UINT64_MAX : now + (is_due ? GUARD_LOOK_MS : GUARD_PAUSE_MS);
 }
 
-static unsigned must_end;              /* told to, or the keeper has gone */
+static unsigned must_end;              /* a kill was requested, or the keeper has gone */
 static struct survey survey;
 
-/* What the box says of commands is heard to its last word: a name that was seen before is judged by it. */
+/*
+ * Reads all messages of the box about commands: a name that was seen before them is judged by them.
+ */
 static void
 hear_orders(struct guard *guard)
 {
         bool is_busy = guard->is_busy, was_busy = is_busy;
-        _Alignas(8) struct wire_busy order;            /* orders have no other body; the plan stays where it is */
+        /* orders have no other body; the plan is not overwritten */
+        _Alignas(8) struct wire_busy order;
         struct wire_message m;
         int got;
 
@@ -369,9 +398,10 @@ hear_orders(struct guard *guard)
 }
 
 /*
- * Waits until the box is gone; kills it when told to, when the keeper has gone, when a v1 group is out of memory, when it has lived for `last_ms`, or when
- * a guarded name cannot be moved: the keeper of one command holds it to its limits, but may be stopped itself, by a terminal for one. SIGCHLD is read
- * from a descriptor: it needs no newer call than the box itself does.
+ * Waits until the box is gone. Kills it on request, when the keeper has gone, when a v1 group is
+ * out of memory, when it has lived for `last_ms`, or when a guarded name cannot be moved. The
+ * keeper of one command enforces its limits, but may be stopped itself, for example by a terminal.
+ * SIGCHLD is read from a signal descriptor, which needs no newer system call than the box itself.
  */
 static int
 watch(pid_t pid, const struct host *h, struct guard *guard, unsigned *ret_is_oom, struct usage *ret_usage)
@@ -387,7 +417,7 @@ watch(pid_t pid, const struct host *h, struct guard *guard, unsigned *ret_is_oom
         (void)sigaddset(&child, SIGCHLD);
         fds[1].fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
         if (fds[1].fd < 0)
-                (void)kill(pid, SIGKILL);              /* nobody could hear an order: no box without a watch */
+                (void)kill(pid, SIGKILL);   /* no order could be received: no box without a watch */
         while (waitpid(pid, &status, fds[1].fd >= 0 ? WNOHANG : 0) == 0) {
                 if (due == UINT64_MAX && is_polled(guard))
                         due = clock_boot_ms() + GUARD_LOOK_MS;
@@ -447,7 +477,7 @@ count(const struct host *h, struct wire_box_ended *ended)
         }
 }
 
-/* The counters; whoever keeps the box is given its v2 group too, if it has one. */
+/* Sends the counters, and the box's v2 group if it has one, to the keeper. */
 static void
 tell_spawned(const struct host *h, pid_t pid)
 {
@@ -479,7 +509,7 @@ make(struct wire_message *m)
         host_init(&host, &view, m->fds + 1);
         host.packed = packed;
         host.packed_len = m->len;
-        host.looks_at_leases = !is_living;             /* for a living one, its keeper sees to that */
+        host.looks_at_leases = !is_living;             /* the keeper of a living box does it */
         guard_begin(&guard, &view, host.sources, is_living);
         guard.report = tell_kept;
         guard.refresh = hear_orders;
@@ -519,8 +549,8 @@ make_living(struct wire_message *m)
 }
 
 /*
- * With one argument, a directory of leases: collects what killed makers left, before a plan is made that would count on it.
- * With the word `spawner`: begins boxes for a keeper until the socket closes.
+ * With one argument, a directory of leases: collects what killed makers left, before a new plan
+ * counts on it. With the word `spawner`: starts boxes for a keeper until the socket closes.
  */
 int
 main(int argc, char **argv)
@@ -530,10 +560,12 @@ main(int argc, char **argv)
         sigset_t all;
 
         (void)sigfillset(&all);
-        (void)sigprocmask(SIG_SETMASK, &all, NULL);     /* a terminal's Ctrl-C is the keeper's business */
-        (void)sigaction(SIGCHLD, &standard, NULL);      /* left ignored, no child could be waited for */
-        (void)prctl(PR_SET_NAME, "carrel-maker", 0, 0, 0);     /* begun by a descriptor, it would have that number for its name */
-        (void)setsid();                                 /* and neither we nor pid 1 have the caller's terminal */
+        (void)sigprocmask(SIG_SETMASK, &all, NULL);     /* the keeper handles a terminal's Ctrl-C */
+        /* if SIGCHLD stayed ignored, no child could be waited for */
+        (void)sigaction(SIGCHLD, &standard, NULL);
+        /* started by descriptor, its name would be that number */
+        (void)prctl(PR_SET_NAME, "carrel-maker", 0, 0, 0);
+        (void)setsid();               /* neither this process nor pid 1 has the caller's terminal */
         if (argc == 2 && strcmp(argv[1], "spawner") == 0)
                 return spawner_serve(&(struct spawner){ packed, sizeof packed, make_living });
         if (argc == 2)

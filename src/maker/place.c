@@ -1,9 +1,9 @@
 /*
- * maker/place.c - names beneath the new root.
+ * maker/place.c - resolves names beneath the new root.
  *
- * Room: maker (program). Touches: fd.
- * Theory: a source of the user's may hold links planted there. openat2 refuses every link on the way in one call; where
- * the kernel (or a filter of the host's) does not answer it, walking piece by piece with O_NOFOLLOW says the same (B11).
+ * Room: maker (program). Touches: fd. Theory: a user's source may contain planted links. openat2
+ * refuses every link in the path in one call. If the kernel (or a filter of the host) does not
+ * support it, a walk by component with O_NOFOLLOW does the same (B11).
  */
 #include "maker/place.h"
 
@@ -71,7 +71,7 @@ has_way_up(const char *path, const char *end)
         return 0;
 }
 
-/* The same in one call; -ENOSYS when it cannot be asked. */
+/* The same in one call; -ENOSYS if openat2 is not available. */
 static int
 leap(int root, const char *path, const char *end)
 {
@@ -94,7 +94,7 @@ reach(int root, const char *path, const char *end)
 {
         int fd;
 
-        while (end > path && end[-1] == '/')       /* the two ways would differ on what a last slash asks for */
+        while (end > path && end[-1] == '/')   /* the two methods treat a final slash differently */
                 end--;
         fd = leap(root, path, end);
         return fd == -ENOSYS ? walk(root, path, end) : fd;

@@ -1,5 +1,5 @@
 /*
- * maker/spawner.c - begins boxes.
+ * maker/spawner.c - starts boxes.
  *
  * Room: maker (program). Touches: processes, fd.
  *
@@ -8,10 +8,11 @@
  *        v
  *       out: makers and boxes live on
  *
- *     waiting --WIRE_COLLECT--> forks a child that looks through the leases, and ends --> waiting
+ *     waiting --WIRE_COLLECT--> forks a child that checks the leases and ends --> waiting
  *
- * Theory: it looks at nothing but the head of a message, and waits for nobody: who began is told by the box itself. Each child is given
- * its own descriptors and not one more, in a row from 3 on. The two hold each other: when one of them goes, the other sees its socket close.
+ * Theory: it reads only the head of a message, and waits for no child: the box itself reports its
+ * start. Each child receives its own descriptors and no others, in a row from 3 on. Maker and box
+ * are connected: when one ends, the other sees its socket close.
  */
 #include "maker/spawner.h"
 
@@ -52,13 +53,13 @@ close_from(int first, int last)
                 (void)close(fd);
 }
 
-/* These descriptors become FIRST, FIRST + 1, ...; every other one is closed. 0 or -1. */
+/* Moves these descriptors to FIRST, FIRST + 1, ...; closes all others. Returns 0 or -1. */
 static int
 keep_only(const int *fds, size_t count)
 {
         int away[KEPT_MAX];
 
-        for (size_t i = 0; i < count; i++) {   /* out of each other's way first */
+        for (size_t i = 0; i < count; i++) {   /* first move them out of the target range */
                 away[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FIRST + (int)count);
                 if (away[i] < 0)
                         return -1;
@@ -117,11 +118,13 @@ be_box(const struct spawner *s, const struct wire_message *m, const struct begin
         start.has_no_groups = test_number("CARREL_TEST_BOX_GROUPS", 1) == 0;
         if (keep_only(fds, count) < 0)
                 _exit(EXIT_BROKEN);
-        (void)madvise(s->bytes, s->room, MADV_DONTNEED);       /* the plan is not for us, and our pages are our own */
+        /* the plan is not for this process, and the pages are its own */
+        (void)madvise(s->bytes, s->room, MADV_DONTNEED);
         (void)prctl(PR_SET_NAME, "carrel-box", 0, 0, 0);
         raise_descriptors();
         if (getpriority(PRIO_PROCESS, 0) > 0)
-                (void)setpriority(PRIO_PROCESS, 0, 0); /* it holds the limits of a payload that has the usual one */
+                /* it enforces limits on a payload with normal priority */
+                (void)setpriority(PRIO_PROCESS, 0, 0);
         if (confine_privileges() < 0)
                 _exit(EXIT_BROKEN);
         box_serve(&start);
@@ -141,7 +144,7 @@ be_maker(const struct spawner *s, struct wire_message *m, const struct beginning
         memcpy(fds + 2, m->fds + FD_SOURCES, sources * sizeof *fds);
         if (keep_only(fds, 2 + sources) < 0)
                 return EXIT_BROKEN;
-        (void)sigaction(SIGCHLD, &standard, NULL);             /* this one waits for its child */
+        (void)sigaction(SIGCHLD, &standard, NULL);            /* this process waits for its child */
         (void)setsid();
         (void)prctl(PR_SET_NAME, "carrel-maker", 0, 0, 0);
         m->len -= sizeof(struct wire_box_begin);
@@ -173,7 +176,10 @@ close_pairs(const struct beginning *b)
                         (void)close(fds[i]);
 }
 
-/* Whatever does not succeed here closes the keeper's socket before a word was said on it, and that is told so. 1: we are a maker, and done. */
+/*
+ * If a step fails, the keeper's socket closes before any message, which reports the failure.
+ * Returns 1 in a maker that is done.
+ */
 static int
 begin(const struct spawner *s, struct wire_message *m, int *ret_status)
 {
@@ -195,11 +201,11 @@ begin(const struct spawner *s, struct wire_message *m, int *ret_status)
                 box = fork();
         if (box == 0)
                 be_box(s, m, &b);
-        close_pairs(&b);                               /* without a box, its maker sees the socket close and ends */
+        close_pairs(&b);          /* if there is no box, its maker sees the socket close and ends */
         return 0;
 }
 
-/* A lease whose maker lives is locked, and its sandbox is left as it is. */
+/* A lease whose maker lives is locked; its sandbox is not touched. */
 static void
 collect(const struct spawner *s, const struct wire_message *m)
 {
@@ -218,7 +224,8 @@ spawner_serve(const struct spawner *s)
         struct wire_message m;
         int status = 0, got;
 
-        (void)sigaction(SIGCHLD, &ignored, NULL);              /* nobody is waited for, and no zombie stays */
+        /* no child is waited for, and none becomes a zombie */
+        (void)sigaction(SIGCHLD, &ignored, NULL);
         (void)prctl(PR_SET_NAME, "carrel-spawner", 0, 0, 0);
         for (;;) {
                 got = wire_receive(SOCKET, 1, &m, s->bytes, s->room);

@@ -1,15 +1,17 @@
 /*
- * maker/survey.c - repositories and names that a command made or changed in a directory of the host.
+ * maker/survey.c - finds repositories and names that a command created or changed in a host
+ * directory.
  *
- * Room: maker (program). Touches: fd, names beneath a source (looking; below.c moves some), clock.
+ * Room: maker (program). Touches: fd, names beneath a source (reading; below.c moves some), clock.
  *
  *     index of the top, if it changed --> gitlinks that are new --+
  *     .git/modules of the top --> submodules ---------------------+--> gitdir.h: new or changed? what would git run? --> reported
  *     every directory, breadth first --> .git, or a bare one -----+
  *                   +--> .envrc, .vscode, ... (below.h) --> moved or reported
  *
- * Theory: nothing is remembered of the beginning but a moment: what was made since has a time of change that is not before it, whatever name it was
- * given, and a command cannot set that time. So a start costs nothing. A directory without directories that did not change is not even opened.
+ * Theory: of the start only the time is kept. Whatever was created since has a ctime that is not
+ * before it, under any name, and a command cannot set a ctime. So a start costs nothing. A
+ * directory that did not change and has no subdirectories is not even opened.
  */
 #include "maker/survey.h"
 
@@ -41,16 +43,16 @@ struct looking {
         const struct survey_source *source;
         struct timespec since;
         uint64_t until;                        /* boot clock */
-        unsigned directories, reports, told;   /* so far; `told` of the list below */
-        bool is_partial;                       /* something was left out, and the look goes on */
-        uint64_t seen[SURVEY_REPORTS_MAX];     /* marks of what was reported */
+        unsigned directories, reports, told;   /* so far; `told` counts the list below */
+        bool is_partial;                       /* something was left out, but the look continues */
+        uint64_t seen[SURVEY_REPORTS_MAX];     /* marks of the repositories that were reported */
         bool has_counts;                       /* the file system counts directories in st_nlink */
         bool is_cut;                           /* a bound was reached */
 };
 
 static struct below below;
 
-/* Directories that wait: one path after the other, "" first. */
+/* Directories still to search: one path after the other, "" first. */
 static char names[SURVEY_NAMES_MAX];
 static size_t names_len;
 
@@ -82,7 +84,7 @@ is_since(const struct looking *l, int dir, const char *name)
         return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW | (name[0] == '\0' ? AT_EMPTY_PATH : 0)) == 0 && gitdir_is_since(&st, &l->since);
 }
 
-/* Is there no more to be done? */
+/* Is the look over? */
 static bool
 is_over(struct looking *l)
 {
@@ -91,7 +93,7 @@ is_over(struct looking *l)
         return l->is_cut;
 }
 
-/* Of repositories no more is reported; names are still looked for. */
+/* No more repositories are reported; names are still searched. */
 static bool
 has_enough(const struct looking *l)
 {
@@ -125,7 +127,10 @@ send(const struct looking *l, unsigned what, const char *path, const char *runs)
                 l->s->report(&news);
 }
 
-/* Once for each repository: one may be found by its name, through a gitlink and through a file that leads there. */
+/*
+ * Once for each repository: it may be found by its name, through a gitlink and through a file that
+ * points to it.
+ */
 static bool
 is_told(struct looking *l, const char *git)
 {
@@ -141,7 +146,7 @@ is_told(struct looking *l, const char *git)
         return false;
 }
 
-/* `path` is what the report names, `git` the repository's directory in the source. */
+/* `path` is the path for the report, `git` the repository's directory in the source. */
 static void
 report(struct looking *l, unsigned what, const char *path, const char *git, const char *runs)
 {
@@ -153,7 +158,7 @@ report(struct looking *l, unsigned what, const char *path, const char *git, cons
 
 /* -- repositories -------------------------------------------------------------------------------------------------- */
 
-/* A directory that is one, or would be. */
+/* Judges a directory that is a repository, or could become one. */
 static void
 judge(struct looking *l, unsigned what, const char *path, int git, unsigned flags, bool is_moved)
 {
@@ -162,12 +167,12 @@ judge(struct looking *l, unsigned what, const char *path, int git, unsigned flag
         if (has_enough(l) || has(l->source, 'k', path))
                 return;
         gitdir_look(git, &l->since, flags, is_moved, &found);
-        /* A new one at the top was reported when it was made (guard.h). */
+        /* A new `.git` at the top was already reported when it was created (guard.h). */
         if (found.runs[0] != '\0' || (found.is_new && strcmp(path, ".git") != 0))
                 report(l, what, path, path, found.runs);
 }
 
-/* `.git` of the directory `dir` is a file or a link that leads git to a repository. */
+/* `.git` in the directory `dir` is a file or a link that points git to a repository. */
 static void
 judge_link(struct looking *l, int dir, const char *path, const struct stat *st)
 {
@@ -194,7 +199,7 @@ judge_link(struct looking *l, int dir, const char *path, const struct stat *st)
                 report(l, KEPT_GITFILE, name, name, found.runs);
 }
 
-/* What git finds when it is asked in the directory `dir`. */
+/* The repository that git finds when it runs in the directory `dir`. */
 static void
 judge_top(struct looking *l, unsigned what, int dir, const char *path)
 {
@@ -217,7 +222,7 @@ judge_top(struct looking *l, unsigned what, int dir, const char *path)
 
 /* -- gitlinks ------------------------------------------------------------------------------------------------------ */
 
-/* `git status` at the top looks into it. */
+/* `git status` at the top enters it. */
 static void
 judge_gitlink(struct looking *l, const char *path)
 {
@@ -265,7 +270,10 @@ compare_links(struct looking *l, int git)
 
 /* -- submodules ---------------------------------------------------------------------------------------------------- */
 
-/* Calls itself for what has no HEAD: names of submodules may have slashes. `dir` is opened for reading. */
+/*
+ * Recursive for a directory without HEAD, because submodule names may contain slashes. `dir` is
+ * open for reading.
+ */
 static void
 look_at_modules(struct looking *l, int dir, const char *path, unsigned depth)
 {
@@ -295,7 +303,7 @@ look_at_modules(struct looking *l, int dir, const char *path, unsigned depth)
 
 /* -- every directory ----------------------------------------------------------------------------------------------- */
 
-/* In node_modules packages are looked at, and nothing deeper. */
+/* In node_modules, packages are examined, but nothing deeper. */
 static bool
 is_package(const char *path)
 {
@@ -309,7 +317,7 @@ is_package(const char *path)
         return found[0] != '@' || strchr(found, '/') != NULL;
 }
 
-/* What one entry says of the directory that it is in. */
+/* What the entries show about their directory. */
 struct parts { bool has_git, has_head, has_objects, has_refs, has_common; };
 
 static void
@@ -322,7 +330,7 @@ note_part(struct parts *p, const char *name)
         p->has_common |= strcasecmp(name, "commondir") == 0;
 }
 
-/* What a package manager has just put there. */
+/* Was it just installed by a package manager? */
 static void
 look_in_package(struct looking *l, int dir, const char *path, const char *name)
 {
@@ -341,7 +349,10 @@ look_in_package(struct looking *l, int dir, const char *path, const char *name)
                 (void)close(fd);
 }
 
-/* A directory in `dir`: is judged now, where nothing in it can be new but a file `.git`, or waits. */
+/*
+ * A directory in `dir`. It is judged now if nothing in it can be new except a file `.git`;
+ * otherwise it is queued.
+ */
 static void
 meet(struct looking *l, int dir, const char *path, const char *name)
 {
@@ -395,7 +406,7 @@ look_in(struct looking *l, const char *path)
         int dir = beneath_open(l->source->dir, path, O_RDONLY | O_NONBLOCK);
         long got = ENTRIES_ROOM;
 
-        /* A file system of which we know fills the room where there is more. */
+        /* A known file system fills the buffer if it has more entries. */
         while (dir >= 0 && (!l->has_counts || got > ENTRIES_ROOM - ENTRY_ROOM) && (got = syscall(SYS_getdents64, dir, entries, sizeof entries)) > 0)
                 for (long at = 0; at < got;) {
                         const struct kept_dirent *d = (const struct kept_dirent *)(const void *)(entries + at);
@@ -419,7 +430,7 @@ look_in(struct looking *l, const char *path)
                 (void)close(dir);
 }
 
-/* Of these it is known that a directory with two links has no directory in it. */
+/* On these file systems a directory with two links has no subdirectory. */
 static bool
 has_counts(int dir)
 {
@@ -433,7 +444,10 @@ has_counts(int dir)
         return is_known;
 }
 
-/* Where the index of a linked worktree lies: in another source. -1: it is none, or that one is not searched. */
+/*
+ * Finds the source that holds the index of a linked worktree. -1: not a linked worktree, or that
+ * source is not searched.
+ */
 static int
 open_worktree(const struct looking *l)
 {
@@ -475,7 +489,7 @@ look_at_source(struct looking *l)
 
 /* -- the whole ----------------------------------------------------------------------------------------------------- */
 
-/* As the kernel stamps inodes. */
+/* The clock with which the kernel stamps inodes. */
 static struct timespec
 wall_now(void)
 {
@@ -527,7 +541,8 @@ survey_rest(struct survey *s)
                 return;
         if (s->due_ms == UINT64_MAX)
                 s->due_ms = clock_boot_ms() + SURVEY_PAUSE_MS;
-        (void)clock_gettime(CLOCK_REALTIME, &s->rested);       /* not the coarse one: no inode of before has a later stamp */
+        /* not the coarse clock: no earlier inode has a later stamp */
+        (void)clock_gettime(CLOCK_REALTIME, &s->rested);
 }
 
 void
@@ -558,7 +573,7 @@ survey_look(struct survey *s, bool is_busy)
                 send(&l, KEPT_MORE, "", "");
         if (l.is_cut || l.is_partial)
                 send(&l, KEPT_BOUND, "", count);
-        if (!is_busy)                          /* else a command could have renamed directories out of our way */
+        if (!is_busy)       /* otherwise a command could have moved directories out of the search */
                 s->since = began;
         s->rested = s->begun = (struct timespec){ 0, 0 };
         s->is_open = is_busy;

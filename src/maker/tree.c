@@ -1,9 +1,9 @@
 /*
- * maker/tree.c - a source whose ids are mapped to the sandbox's own.
+ * maker/tree.c - prepares a source whose ids are mapped to those of the sandbox.
  *
- * Room: maker (program). Touches: fd, mounts (detached only), one short-lived child.
- * Theory: an id-mapped mount takes its mapping from a user namespace. A child makes one and waits; the maker
- * writes the two maps from outside, takes the namespace by its descriptor, and lets the child go.
+ * Room: maker (program). Touches: fd, mounts (detached only), one short-lived child. Theory: an
+ * id-mapped mount takes its mapping from a user namespace. A child creates one and waits. The maker
+ * writes the two maps from outside, opens the namespace, and ends the child.
  */
 #include "maker/tree.h"
 
@@ -45,7 +45,10 @@ open_namespace(pid_t pid)
         return fd < 0 ? -errno : fd;
 }
 
-/* The child must not hold the end whose closing ends it: it would outlive a killed maker, with the lease and the sockets. */
+/*
+ * The child must not hold the pipe end whose closing ends it: it would outlive a killed maker, with
+ * the lease and the sockets.
+ */
 static pid_t
 fork_into_namespace(const int hold[2])
 {
@@ -86,7 +89,10 @@ mapping_open(uint32_t owner_uid, uint32_t owner_gid, uint32_t box_uid, uint32_t 
         return result;
 }
 
-/* Private, because the copy of a shared mount is its peer: what the box covers would be covered on the host (A06). */
+/*
+ * Private, because a copy of a shared mount is its peer: covers in the box would appear on the host
+ * (A06).
+ */
 int
 tree_open_plain(int source)
 {

@@ -1,8 +1,9 @@
 /*
- * maker/usage.c - what the processes of a box have used, looked at from outside just before they are killed.
+ * maker/usage.c - measures what the processes of a box have used, from outside, just before they
+ * are killed.
  *
- * Room: maker (program). Touches: /proc (looking).
- * Theory: pid 1 of a box that is killed reaps nobody, and the kernel then forgets what its children used. No group need be there.
+ * Room: maker (program). Touches: /proc (reading only). Theory: pid 1 of a killed box reaps no
+ * children, and the kernel then loses their counts. No group is needed.
  */
 #include "maker/usage.h"
 
@@ -32,7 +33,7 @@ read_text(pid_t pid, const char *name, char *text, size_t room)
         return len;
 }
 
-/* utime, stime, cutime and cstime; the name before them may hold anything. */
+/* utime, stime, cutime and cstime; the name before them may contain any bytes. */
 static uint64_t
 ticks_of(pid_t pid, char *text)
 {
