@@ -1,10 +1,10 @@
 /*
  * maker/below.c - judges protected names below the top of a host directory that a command created.
  *
- * Room: maker (program). Touches: fd, names beneath a source, the sandbox's keeping. Theory: a name
- * that is not in the table costs no system call; for one that is, its inode is checked first. The
- * surroundings (a package, a repository) are examined only before a move. So a tree without such
- * names costs nothing, and an unchanged tree one fstatat() per name.
+ * Room: maker (program). Touches: fd, names beneath a source, the sandbox's keeping.
+ * Theory: a name that is not in the table costs no system call; for one that is, its inode is
+ * checked first. The surroundings (a package, a repository) are examined only before a move. So a
+ * tree without such names costs nothing, and an unchanged tree one fstatat() per name.
  */
 #include "maker/below.h"
 

@@ -2,8 +2,9 @@
  * maker/config.c - git configuration of a host repository, which a command may change as long as no
  * change runs a program.
  *
- * Room: maker (program). Touches: fd, one file of a repository. Theory: the payload wrote the
- * bytes. Here they are only compared; a child that can only answer parses them (confined.h).
+ * Room: maker (program). Touches: fd, one file of a repository.
+ * Theory: the payload wrote the bytes. Here they are only compared; a child that can only answer
+ * parses them (confined.h).
  */
 #include "maker/config.h"
 

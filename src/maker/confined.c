@@ -1,8 +1,8 @@
 /*
  * maker/confined.c - reads files that a payload wrote, in a child that can only return an answer.
  *
- * Room: maker (program). Touches: a child of its own, a pipe. Theory: the child has only a copy of
- * the maker's memory, and its answer is bytes of limited size.
+ * Room: maker (program). Touches: a child of its own, a pipe.
+ * Theory: the child has only a copy of the maker's memory, and its answer is bytes of limited size.
  */
 #include "maker/confined.h"
 

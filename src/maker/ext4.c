@@ -1,13 +1,14 @@
 /*
  * maker/ext4.c - writes an empty ext4 file system into a file.
  *
- * Room: maker (program). Touches: the file it receives, random numbers. Theory: the privileged
- * maker executes no program, so it writes the few blocks that mke2fs would. The layout is that of
- * the kernel's Documentation/filesystems/ext4. Only the first group is written in full, and the
- * last group's block bitmap. Every other group is a descriptor marked "not initialised" with a
- * checksum (gdt_csum). The kernel creates its bitmaps at first use, and a hole in the file is an
- * inode table of zeroes. There is one super block (sparse_super2 without copies), because a disk
- * that ends with its sandbox needs no repair. The payload reaches files in it, never the blocks.
+ * Room: maker (program). Touches: the file it receives, random numbers.
+ * Theory: the privileged maker executes no program, so it writes the few blocks that mke2fs would.
+ * The layout is that of the kernel's Documentation/filesystems/ext4. Only the first group is
+ * written in full, and the last group's block bitmap. Every other group is a descriptor marked "not
+ * initialised" with a checksum (gdt_csum). The kernel creates its bitmaps at first use, and a hole
+ * in the file is an inode table of zeroes. There is one super block (sparse_super2 without copies),
+ * because a disk that ends with its sandbox needs no repair. The payload reaches files in it, never
+ * the blocks.
  *
  *     block 0        1 .. g        g+1           g+2           g+3 .. g+2+t    g+3+t
  *     super block    descriptors   block bitmap  inode bitmap  inode table     root directory

@@ -2,8 +2,8 @@
  * maker/gitdir.c - examines one repository in a host directory. Was it created or changed since a
  * given time, and what would the host's git run in it?
  *
- * Room: maker (program). Touches: fd, files of one repository. Theory: names and times are examined
- * here; a child that can only answer parses text (confined.h).
+ * Room: maker (program). Touches: fd, files of one repository.
+ * Theory: names and times are examined here; a child that can only answer parses text (confined.h).
  */
 #include "maker/gitdir.h"
 

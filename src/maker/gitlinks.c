@@ -1,9 +1,9 @@
 /*
  * maker/gitlinks.c - finds the gitlinks of a repository's index that are not in a list.
  *
- * Room: maker (program). Touches: fd, an index; memory of its own. Theory: the payload may have
- * written the index. The maker reads the whole file; a child that can only answer parses it
- * (confined.h).
+ * Room: maker (program). Touches: fd, an index; memory of its own.
+ * Theory: the payload may have written the index. The maker reads the whole file; a child that can
+ * only answer parses it (confined.h).
  */
 #include "maker/gitlinks.h"
 

@@ -1,10 +1,10 @@
 /*
  * maker/kept.c - the sandbox's keeping.
  *
- * Room: maker (program). Touches: fd, the keeping, names that are moved there. Theory: a rename by
- * directory descriptors takes the name as it is, link or not, atomically. Between file systems it
- * is copied within bounds and removed. Links are copied as links; anything but a file, directory or
- * link is only removed.
+ * Room: maker (program). Touches: fd, the keeping, names that are moved there.
+ * Theory: a rename by directory descriptors takes the name as it is, link or not, atomically.
+ * Between file systems it is copied within bounds and removed. Links are copied as links; anything
+ * but a file, directory or link is only removed.
  */
 #include "maker/kept.h"
 

@@ -1,12 +1,12 @@
 /*
  * maker/main.c - carrel-init: the maker outside, pid 1 inside.
  *
- * Room: maker (program). Touches: everything a plan's steps name, nothing else. Theory: one small
- * static program without libraries. `carrel run` starts it (or the spawner forks it) with one
- * socket as descriptor 3. It receives a packed plan, runs the HOST steps, starts the box's first
- * process, and waits. That process runs the BOX and GUEST steps on itself and becomes pid 1 without
- * an exec: its memory has never held more than the plan. The maker parses no text (maker/config.c
- * lets a child judge one) and decides nothing; it exits on an unknown message.
+ * Room: maker (program). Touches: everything a plan's steps name, nothing else.
+ * Theory: one small static program without libraries. `carrel run` starts it (or the spawner forks
+ * it) with one socket as descriptor 3. It receives a packed plan, runs the HOST steps, starts the
+ * box's first process, and waits. That process runs the BOX and GUEST steps on itself and becomes
+ * pid 1 without an exec: its memory has never held more than the plan. The maker parses no text
+ * (maker/config.c lets a child judge one) and decides nothing; it exits on an unknown message.
  *
  *     waiting --WIRE_MAKE--> making --spawned--> watching --box gone--> cleaning --> out
  *                               | a step fails: undo --> out     | WIRE_KILL or the socket closes: kill the box

@@ -1,9 +1,10 @@
 /*
  * maker/place.c - resolves names beneath the new root.
  *
- * Room: maker (program). Touches: fd. Theory: a user's source may contain planted links. openat2
- * refuses every link in the path in one call. If the kernel (or a filter of the host) does not
- * support it, a walk by component with O_NOFOLLOW does the same (B11).
+ * Room: maker (program). Touches: fd.
+ * Theory: a user's source may contain planted links. openat2 refuses every link in the path in one
+ * call. If the kernel (or a filter of the host) does not support it, a walk by component with
+ * O_NOFOLLOW does the same (B11).
  */
 #include "maker/place.h"
 

@@ -1,9 +1,9 @@
 /*
  * maker/tree.c - prepares a source whose ids are mapped to those of the sandbox.
  *
- * Room: maker (program). Touches: fd, mounts (detached only), one short-lived child. Theory: an
- * id-mapped mount takes its mapping from a user namespace. A child creates one and waits. The maker
- * writes the two maps from outside, opens the namespace, and ends the child.
+ * Room: maker (program). Touches: fd, mounts (detached only), one short-lived child.
+ * Theory: an id-mapped mount takes its mapping from a user namespace. A child creates one and
+ * waits. The maker writes the two maps from outside, opens the namespace, and ends the child.
  */
 #include "maker/tree.h"
 

@@ -2,8 +2,9 @@
  * maker/usage.c - measures what the processes of a box have used, from outside, just before they
  * are killed.
  *
- * Room: maker (program). Touches: /proc (reading only). Theory: pid 1 of a killed box reaps no
- * children, and the kernel then loses their counts. No group is needed.
+ * Room: maker (program). Touches: /proc (reading only).
+ * Theory: pid 1 of a killed box reaps no children, and the kernel then loses their counts. No group
+ * is needed.
  */
 #include "maker/usage.h"
 
