@@ -1,5 +1,6 @@
 /*
- * host/attempt.c - what every attempt needs: to say how it went, and to read and write a file of the kernel's.
+ * host/attempt.c - what every attempt needs: reporting the result, and reading and writing a kernel
+ * file.
  *
  * Room: host (acting). Touches: the files an attempt names.
  */

@@ -1,11 +1,12 @@
 /*
- * host/attempt_cgroup.c - the doctor tries control groups: makes one, sets a limit, reads it back, removes it.
+ * host/attempt_cgroup.c - the doctor tries control groups: creates one, sets a limit, reads it
+ * back, removes it.
  *
- * Room: host (acting). Touches: directories named carrel-doctor-PID below the places the facts name, and for the
- * time of the attempt cgroup.subtree_control there; both are put back.
+ * Room: host (acting). Touches: directories named carrel-doctor-PID in the places that the facts
+ * name, and during the attempt cgroup.subtree_control there; both are restored.
  * Knows each limit's file in v1 and v2. Knows nothing of tiers.
- * Theory: a limit is believed when the kernel gives back the number that was written, in a group like the one a
- * sandbox will get.
+ * Theory: a limit counts as working if the kernel returns the number that was written, in a group
+ * like a sandbox's.
  */
 #include "host/attempt.h"
 
@@ -24,10 +25,10 @@
 
 enum { PATH_ROOM = FACTS_PATH_MAX + 64 };
 
-/* A group of our own, and what was changed on the way to it. */
+/* A group of our own, and the changes made to create it. */
 struct group {
         char dir[PATH_ROOM];
-        char leaf[PATH_ROOM];               /* where we went, "" if we stayed */
+        char leaf[PATH_ROOM];            /* the leaf this process moved to, "" if it did not move */
         const struct cgroup_facts *facts;
         bool is_enabled_by_us[4];
         const char *controller;             /* v2: to enable, NULL for none */
@@ -51,7 +52,7 @@ read_in(const char *dir, const char *name, char *buf, size_t room)
         return attempt_read(path, buf, room);
 }
 
-/* Removes a group; its last process may still be on its way out, so the kernel is asked a few times. */
+/* Removes a group. Its last process may still be exiting, so the removal is tried a few times. */
 static void
 dir_remove(const char *dir)
 {
@@ -70,7 +71,7 @@ move_both(const char *dir)
         return write_in(dir, "cgroup.procs", pid);
 }
 
-/* Out of the way, as a sandbox's maker will have to go: this child and the doctor that waits for it. */
+/* Moves this child and the waiting doctor to a leaf, as a sandbox's maker must. */
 static int
 leave(struct group *g)
 {
@@ -114,7 +115,7 @@ group_close(struct group *g)
         }
 }
 
-/* Makes a group below `parent`; on failure everything is put back and errno says why. */
+/* Creates a group below `parent`; on failure everything is restored and errno gives the reason. */
 static int
 group_open(struct group *g, const struct cgroup_facts *facts, const char *parent, const char *controller)
 {
@@ -153,7 +154,7 @@ attempt_cgroup_collect(const struct cgroup_facts *facts, long pid)
         }
 }
 
-/* One limit: the file in each version, what to write and what must stand in the file afterwards. */
+/* One limit: the file in each version, what to write, and the expected content afterwards. */
 struct limit {
         enum cgroup_controller controller;
         const char *v1_file, *v1_text, *v1_expect;
@@ -253,7 +254,7 @@ attempt_swap(struct attempt *a)
         return r == ATTEMPT_WORKS ? attempt_works(a, "set and read back") : r;
 }
 
-/* The whole disk below the working directory as MAJOR:MINOR; limits are refused on a partition. */
+/* The whole disk of the working directory as MAJOR:MINOR; limits are refused on a partition. */
 static bool
 disk_find(char *ret, size_t room)
 {
@@ -313,7 +314,7 @@ attempt_cpu_time(struct attempt *a)
         return attempt_works(a, "%s counts, cgroup v%d", file, place->version);
 }
 
-/* Puts a process that waits for ever into the group and kills the group. */
+/* Puts a process that waits forever into the group and kills the group. */
 static enum attempt_result
 kill_try(struct attempt *a, const struct group *g)
 {

@@ -1,10 +1,11 @@
 /*
  * host/attempt_ns.c - the doctor tries namespaces and mounts.
  *
- * Room: host (acting). Touches: namespaces and mounts of the calling child alone; /tmp is covered, never written.
+ * Room: host (acting). Touches: namespaces and mounts of the calling child alone; /tmp is covered,
+ * never written.
  * Knows how to see that each really works. Knows nothing of tiers.
- * Theory: every attempt goes the way an ordinary user goes, through a user namespace of its own, because a box
- * has one in any case; only the idmapped mount needs root, and is idle for others.
+ * Theory: every attempt uses its own user namespace, as an ordinary user must, because a box always
+ * has one. Only the idmapped mount needs root, and is idle for other users.
  */
 #include "host/attempt.h"
 
@@ -31,7 +32,10 @@
 #include "base/scoped.h"
 #include "wall/wall.h"
 
-/* The C library's <sys/mount.h> and the kernel's <linux/mount.h> cannot both be read; these few are enough. */
+/*
+ * The C library's <sys/mount.h> and the kernel's <linux/mount.h> cannot both be included; these few
+ * declarations are enough.
+ */
 int mount(const char *source, const char *target, const char *type, unsigned long flags, const void *data);
 int umount2(const char *target, int flags);
 
@@ -51,7 +55,10 @@ enum { TREE_RECURSIVE = 0x8000, TREE_EMPTY_PATH = 0x1000 };
 
 static const char apparmor_knob[] = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns";
 
-/* Ubuntu 23.10 and later: the namespace is made, and every capability in it denied, unless a profile permits it. */
+/*
+ * Ubuntu 23.10 and later: the namespace is created, but all capabilities in it are denied unless a
+ * profile permits them.
+ */
 static bool
 is_apparmor_in_the_way(void)
 {
@@ -98,7 +105,7 @@ capability_denied(struct attempt *a, int sys, const char *doing)
         return attempt_fails(a, sys, "made, but %s fails", doing);
 }
 
-/* A user namespace in which we are 0, and mounts of our own. Writes the detail on failure. */
+/* Enters a user namespace as uid 0, with a mount namespace. Writes the detail on failure. */
 static enum attempt_result
 enter(struct attempt *a, int more_flags)
 {
@@ -122,7 +129,7 @@ enter(struct attempt *a, int more_flags)
         return ATTEMPT_WORKS;
 }
 
-/* As enter(), with an empty tmpfs over /tmp and our working directory in it. */
+/* As enter(), with an empty tmpfs over /tmp as the working directory. */
 static enum attempt_result
 enter_scratch(struct attempt *a, int more_flags)
 {
@@ -136,7 +143,7 @@ enter_scratch(struct attempt *a, int more_flags)
         return ATTEMPT_WORKS;
 }
 
-/* Runs `inside` in a new process and gives its exit status as errno: 0 worked. */
+/* Runs `inside` in a new process and returns its exit status as errno: 0 is success. */
 static int
 child_run(int (*inside)(void))
 {
@@ -197,7 +204,7 @@ attempt_pid_ns(struct attempt *a)
         return sys ? attempt_fails(a, sys, "its first process fails") : attempt_works(a, "its first process is 1");
 }
 
-/* An inode number that changed tells a new namespace from the old one. */
+/* A changed inode number shows that the namespace is new. */
 static enum attempt_result
 namespace_try(struct attempt *a, int flag, const char *link)
 {
@@ -280,7 +287,7 @@ attempt_pivot_root(struct attempt *a)
         return attempt_works(a, "the host's root is out of reach");
 }
 
-/* More bytes than its size must not fit. */
+/* Writing more bytes than its size must fail. */
 enum attempt_result
 attempt_tmpfs(struct attempt *a)
 {
@@ -358,7 +365,10 @@ attempt_loopback(struct attempt *a)
         return attempt_works(a, "lo is up in a network namespace");
 }
 
-/* Connects to an address of the documentation's networks, which exists nowhere. 0 or an errno. */
+/*
+ * Connects to an address of the documentation networks, which does not exist. Returns 0 or an
+ * errno.
+ */
 static int
 is_caught(int listener, const struct sockaddr *to, socklen_t len)
 {
@@ -374,7 +384,7 @@ is_caught(int listener, const struct sockaddr *to, socklen_t len)
         return got < 0 ? errno : 0;
 }
 
-/* Makes a wall in a namespace of its own, and looks whether it catches both families. */
+/* Creates a wall in its own namespace and checks that it catches both families. */
 static enum attempt_result
 wall_try(struct attempt *a, const struct wall_wanted *wanted, int sockets[WALL_FDS_MAX], const char *wrong)
 {
@@ -440,7 +450,10 @@ attempt_overlay(struct attempt *a)
         return attempt_works(a, "mounted, writes land in the upper layer");
 }
 
-/* A user namespace that maps 0..999 to 1000..1999, held open by descriptor. -1 and errno on failure. */
+/*
+ * A user namespace that maps 0..999 to 1000..1999, held open by descriptor. -1 with errno on
+ * failure.
+ */
 static int
 mapping_open(void)
 {

@@ -1,5 +1,6 @@
 /*
- * host/attempt_self.c - the doctor tries what a process does to itself: filters, rights, limits, descriptors.
+ * host/attempt_self.c - the doctor tries what a process applies to itself: filters, rights, limits,
+ * descriptors.
  *
  * Room: host (acting). Touches: the calling child alone.
  * Knows how to see that each really works. Knows nothing of tiers.
@@ -134,7 +135,7 @@ attempt_openat2(struct attempt *a)
         return attempt_works(a, "a path that leaves its directory is refused");
 }
 
-/* The kernel's own structure, as of its first version: eight words. */
+/* The kernel's structure in its first version: eight words. */
 struct clone_words {
         uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
 };

@@ -1,10 +1,11 @@
 /*
- * host/calls.c - which system calls this kernel answers, asked without any effect.
+ * host/calls.c - which system calls this kernel supports, tested without side effects.
  *
  * Room: host (acting). Touches: system calls with arguments that are always refused.
- * Knows what each call checks first. Knows nothing of what they will be used for.
- * Theory: the kernel looks at sizes and flags before anything else, so a wrong one tells presence and does no
- * harm. Where a privilege is looked at even earlier (move_mount, fsopen), EPERM counts as present.
+ * Knows what each call checks first. Knows nothing of their later use.
+ * Theory: the kernel checks sizes and flags first, so a wrong one shows that the call exists and
+ * does no harm. If a privilege is checked even earlier (move_mount, fsopen), EPERM counts as
+ * present.
  */
 #include "host/calls.h"
 
@@ -18,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Numbers that older C libraries do not name; the same on every architecture but alpha. */
+/* Numbers that older C libraries do not define; the same on every architecture except alpha. */
 #ifndef SYS_clone3
 #define SYS_clone3 435
 #endif

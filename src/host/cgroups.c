@@ -1,13 +1,14 @@
 /*
- * host/cgroups.c - where this process may make control groups, and what they can limit.
+ * host/cgroups.c - where this process may create control groups, and what they can limit.
  *
  * Room: host (acting). Touches: files under /proc and the cgroup mounts, reading only.
  * Knows the layouts of cgroup v1, v2 and hybrid. Knows nothing of limits' values or of sandboxes.
- * Theory: a controller is wherever v1 has it mounted, else in v2. On v1 our own group is the parent. On v2 a
- * group that distributes controllers may hold no processes, so the parent is, in this order: as root, a
- * directory `carrel` under the real root if somebody made it, the real root itself; then our own group if we are
- * alone in it (then we must leave it for a leaf first), then its ancestors. Moving a process needs write access
- * to the common ancestor's cgroup.procs, so only our own group and its ancestors can ever serve a rootless user.
+ * Theory: a controller is wherever v1 has it mounted, else in v2. On v1 our own group is the
+ * parent. On v2 a group that distributes controllers may hold no processes. So the parent is, in
+ * this order: as root, an existing directory `carrel` under the real root, then the real root
+ * itself; then our own group if no other process is in it (we must then move to a leaf first), then
+ * its ancestors. Moving a process needs write access to the common ancestor's cgroup.procs, so a
+ * rootless user can only use its own group and the ancestors.
  */
 #include "host/cgroups.h"
 
@@ -33,7 +34,7 @@ struct cgroup_mount {
         struct slice root, point, options;
 };
 
-/* Everything a question needs at hand. */
+/* The inputs of every question. */
 struct view {
         const char *cgroup_text;
         const struct cgroup_probe *probe;
@@ -48,7 +49,7 @@ struct v2 {
         bool is_real_root;      /* `mount` is the root of all groups, not a namespace's or a container's */
 };
 
-/* What a directory of v2 could be to us. */
+/* What a v2 directory offers. */
 struct candidate {
         unsigned mask;          /* controllers its children can have, 1u << enum cgroup_controller */
         bool must_enable;
@@ -58,9 +59,11 @@ struct candidate {
 struct controller_row {
         const char *v1;
         const char *v2;         /* NULL: every v2 group has it */
-        const char *hard;       /* v1 file that sets the hard limit and exists in the root group too; NULL: not told */
-        const char *v2_hard;    /* v2 file that sets the hard limit */
-        const char *v2_witness; /* v2 file that exists whenever the controller is on, limit or not */
+        /* v1 file of the hard limit, which also exists in the root group; NULL: unknown */
+        const char *hard;
+        const char *v2_hard;    /* v2 file of the hard limit */
+        /* v2 file that exists whenever the controller is enabled, with or without a limit */
+        const char *v2_witness;
 };
 
 static const struct controller_row controllers[CGROUP_CONTROLLER_MAX] = {
@@ -71,7 +74,7 @@ static const struct controller_row controllers[CGROUP_CONTROLLER_MAX] = {
         [CGROUP_CPUACCT] = { "cpuacct", NULL, NULL, NULL, NULL },
 };
 
-/* Groups that exist on most hosts and can be looked at in place of the one we have yet to make. */
+/* Groups that exist on most hosts, to be examined in place of the group that is not created yet. */
 static const char *const neighbours[] = { "system.slice", "init.scope", "user.slice" };
 
 const char *
@@ -90,7 +93,7 @@ slice_is(struct slice s, const char *text)
         return s.len == strlen(text) && memcmp(s.at, text, s.len) == 0;
 }
 
-/* Cuts the text before `end` off the front of *rest; false when nothing is left. */
+/* Cuts the text before `end` from the front of *rest; false if nothing is left. */
 static bool
 slice_cut(struct slice *rest, char end, struct slice *ret)
 {
@@ -134,7 +137,9 @@ octal_at(const char *at, size_t len)
         return value < 256 ? value : -1;
 }
 
-/* mountinfo writes blanks and backslashes as \ooo. False when the path does not fit. */
+/*
+ * Decodes blanks and backslashes, which mountinfo writes as \ooo. False if the path does not fit.
+ */
 static bool
 path_decode(struct slice s, char *ret, size_t room)
 {
@@ -153,7 +158,7 @@ path_decode(struct slice s, char *ret, size_t room)
         return true;
 }
 
-/* dir + "/" + name; "" when it does not fit, which no probe finds. */
+/* dir + "/" + name; "" if it does not fit, which no probe finds. */
 static const char *
 path_join(char ret[FACTS_PATH_MAX], const char *dir, const char *name)
 {
@@ -164,7 +169,7 @@ path_join(char ret[FACTS_PATH_MAX], const char *dir, const char *name)
         return ret;
 }
 
-/* ---- asking -------------------------------------------------------------------------------------------- */
+/* ---- questions ---------------------------------------------------------------------------- */
 
 static bool
 dir_has(const struct cgroup_probe *probe, const char *dir, const char *name)
@@ -237,7 +242,7 @@ mounts_read(struct view *v, const char *text)
                         v->mount_count++;
 }
 
-/* Our group in the hierarchy of this v1 controller, or (NULL) of v2, as /proc/self/cgroup says. */
+/* Our group in the hierarchy of this v1 controller, or (NULL) of v2, from /proc/self/cgroup. */
 static bool
 own_path_find(const struct view *v, const char *v1_name, struct slice *ret)
 {
@@ -254,8 +259,9 @@ own_path_find(const struct view *v, const char *v1_name, struct slice *ret)
 }
 
 /*
- * The directory of our own group below this mount. A group outside what is mounted here (a container that shows
- * only a part, or another namespace's path) gives the mount point itself and is_inside false.
+ * The directory of our own group below this mount. If the group is outside the mount (a container
+ * that shows only a part, or another namespace's path), gives the mount point itself and is_inside
+ * false.
  */
 static bool
 mount_own_dir(const struct cgroup_mount *m, struct slice own, char *ret, bool *ret_is_inside)
@@ -284,8 +290,9 @@ mount_fits(const struct cgroup_mount *m, const char *v1_name)
 }
 
 /*
- * Our group's directory in the hierarchy of this v1 controller, or (NULL) of v2; also where that hierarchy is
- * mounted. The first mount that shows our group wins, else the first mount at all.
+ * Our group's directory in the hierarchy of this v1 controller, or (NULL) of v2, and the mount
+ * point of that hierarchy. The first mount that shows our group is used, else the first mount at
+ * all.
  */
 static bool
 own_dir_find(const struct view *v, const char *v1_name, char *ret_dir, char *ret_mount)
@@ -304,7 +311,7 @@ own_dir_find(const struct view *v, const char *v1_name, char *ret_dir, char *ret
 
                 if (!mount_fits(m, v1_name) || !mount_own_dir(m, own, dir, &is_inside))
                         continue;
-                if (fits > 1)                   /* a question costs a microsecond: not asked where nothing can be chosen */
+                if (fits > 1)    /* a question costs a microsecond: skipped if there is no choice */
                         is_inside = is_inside && v->probe->exists(v->probe->data, dir);
                 if (is_found && !is_inside)
                         continue;
@@ -364,7 +371,10 @@ v1_read(struct cgroup_facts *ret, const struct view *v)
 
 /* ---- v2 ------------------------------------------------------------------------------------------------ */
 
-/* A group that has the witness, to be looked at in place of the one we have yet to make; NULL if there is none. */
+/*
+ * An existing group that has the witness file, to be examined in place of the new one; NULL if no
+ * such group exists.
+ */
 static const char *
 v2_example_find(const struct view *v, const struct v2 *v2, const char *witness, char dir[FACTS_PATH_MAX])
 {
@@ -376,7 +386,7 @@ v2_example_find(const struct view *v, const struct v2 *v2, const char *witness, 
         return NULL;
 }
 
-/* Would a new group below have this file? `otherwise` where there is no example. */
+/* Would a new group have this file? `otherwise` if no example exists. */
 static bool
 v2_would_have(const struct view *v, const struct v2 *v2, const char *witness, const char *file, bool otherwise)
 {
@@ -397,7 +407,7 @@ v2_may_make(const struct cgroup_probe *probe, const char *dir)
         return probe->is_writable(probe->data, dir) && path[0] != '\0' && probe->is_writable(probe->data, path);
 }
 
-/* Is nobody in this group, or nobody but us? */
+/* Is the group empty, or is only this process in it? */
 static bool
 v2_is_ours_alone(const struct cgroup_probe *probe, const char *dir, bool *ret_holds_us)
 {
@@ -411,7 +421,7 @@ v2_is_ours_alone(const struct cgroup_probe *probe, const char *dir, bool *ret_ho
         return *ret_holds_us || text[0] == '\0';
 }
 
-/* May groups with limits be made in `dir`? `wanted`: controllers that v1 does not have. */
+/* May groups with limits be created in `dir`? `wanted`: controllers that v1 does not have. */
 static bool
 v2_weigh(const struct view *v, const struct v2 *v2, const char *dir, unsigned wanted, struct candidate *ret)
 {
@@ -464,7 +474,9 @@ v2_take(struct cgroup_facts *ret, const struct view *v, const struct v2 *v2, con
         ret->has_freeze = example ? dir_has(v->probe, example, "cgroup.freeze") : v->probe->release >= 5002;
 }
 
-/* As root: `carrel` under the real root where somebody made it, else the real root, where processes may stay. */
+/*
+ * As root: an existing `carrel` under the real root, else the real root, where processes may stay.
+ */
 static bool
 v2_take_root(struct cgroup_facts *ret, const struct view *v, const struct v2 *v2, unsigned wanted)
 {
@@ -490,7 +502,7 @@ v2_take_root(struct cgroup_facts *ret, const struct view *v, const struct v2 *v2
         return true;
 }
 
-/* Cuts the last name off; false at the top of the mount. */
+/* Removes the last name; false at the top of the mount. */
 static bool
 path_climb(char *dir, const char *top)
 {
@@ -502,7 +514,10 @@ path_climb(char *dir, const char *top)
         return true;
 }
 
-/* The leaf that runtimes sit in, so that the group above it can hand out limits: nothing is ever made below it. */
+/*
+ * The leaf in which runtimes run, so that the group above can distribute limits. Nothing is created
+ * below it.
+ */
 static bool
 is_leaf(const char *dir)
 {
@@ -511,7 +526,10 @@ is_leaf(const char *dir)
         return slash && strcmp(slash + 1, "carrel-runtime") == 0;
 }
 
-/* Our own group, then its ancestors: the first that can limit, else the first we may write (kill and freeze). */
+/*
+ * Our own group, then its ancestors: the first that can limit, else the first that is writable (for
+ * kill and freeze).
+ */
 static void
 v2_take_nearest(struct cgroup_facts *ret, const struct view *v, const struct v2 *v2, unsigned wanted)
 {
@@ -621,7 +639,7 @@ machine_read(void *data, const char *path, char *buf, size_t room)
         return (int)got;
 }
 
-/* The whole of a file of /proc, NUL-terminated, to be freed; NULL if it cannot be read. */
+/* Reads a whole /proc file, NUL-terminated; the caller frees it. NULL if it cannot be read. */
 static char *
 text_read(const char *path)
 {

@@ -1,10 +1,11 @@
 /*
  * host/facts.c - a quick look at this machine, for the planner.
  *
- * Room: host (acting). Touches: system calls and a few files of /proc, reading only; the environment for
- * XDG_RUNTIME_DIR. Knows where each fact is to be read. Knows nothing of what follows from it.
- * Theory: facts choose wording and ways, never safety: a mechanism that looks present and then fails makes its
- * step fail, and a failed step refuses.
+ * Room: host (acting). Touches: system calls and a few files of /proc, reading only; the
+ * environment for XDG_RUNTIME_DIR.
+ * Knows the source of each fact. Knows nothing of its consequences.
+ * Theory: facts choose wording and methods, never safety. If a mechanism is present but fails, its
+ * step fails, and a failed step refuses.
  */
 #include "host/facts.h"
 
@@ -52,7 +53,7 @@ cpu_count_read(void)
         return count > 0 ? count : 1;
 }
 
-/* A list that is no list of numbers and ranges, or too long, is none. */
+/* A text that is not a list of numbers and ranges, or is too long, counts as empty. */
 static void
 cpu_list_read(const char *path, char ret[HOST_CPUS_MAX])
 {
@@ -102,7 +103,7 @@ text_peek(const char *path, char *buf, size_t room)
         return got >= 0;
 }
 
-/* A knob of /proc/sys; `otherwise` where it does not exist. */
+/* Reads a setting of /proc/sys; `otherwise` if it does not exist. */
 static long
 knob_read(const char *path, long otherwise)
 {
@@ -126,7 +127,7 @@ has_capabilities(void)
         return true;
 }
 
-/* Root of a user namespace owns no other ids than those mapped for it, so it counts as an ordinary user. */
+/* Root of a user namespace owns only the ids mapped for it, so it counts as an ordinary user. */
 static bool
 is_privileged_read(void)
 {
@@ -149,7 +150,7 @@ has_user_ns_read(bool is_answered, uid_t uid)
         return uid == 0 || knob_read("/proc/sys/kernel/unprivileged_userns_clone", 1) != 0;
 }
 
-/* A wall catches both families, or it is none. */
+/* A wall must catch both address families. */
 static bool
 has_wall_read(void)
 {
@@ -169,7 +170,10 @@ is_own_dir(const char *path, uid_t uid)
                (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* Anybody may make the directory below /tmp before us: then the home is what is ours alone. */
+/*
+ * Another user may create the directory below /tmp first: then a directory in the home, which only
+ * we own, is used.
+ */
 static void
 runtime_dir_below(struct host_facts *ret)
 {
@@ -187,7 +191,10 @@ runtime_dir_below(struct host_facts *ret)
         (void)snprintf(ret->runtime_dir, sizeof ret->runtime_dir, "%s/%s", home, has_cache ? ".cache/carrel" : ".carrel");
 }
 
-/* Where leases lie. Whoever makes a directory below /tmp must check its owner again. */
+/*
+ * Where leases are stored. Code that creates a directory below /tmp must check its owner
+ * afterwards.
+ */
 static void
 runtime_dir_choose(struct host_facts *ret)
 {

@@ -1,13 +1,17 @@
 /*
- * host/places.c - the closed tables of host directories and settings a sandbox may see, read-only.
+ * host/places.c - the closed tables of host directories and settings that a sandbox may see,
+ * read-only.
  *
  * Room: host (acting). Touches: stat and readlink of the rows, nothing else.
- * Knows what a program needs to start. Knows nothing of mounts: the plan decides how each row is shown.
- * Theory: a row is here because a common program breaks without it, and holds nothing private: no accounts, no
- * keys, no names of this machine or its network. passwd, group, nsswitch.conf, hosts, resolv.conf, hostname and
- * machine-id are made for each sandbox, never shown. Whatever is not in the tables does not exist inside. Not in them, though
- * programs read them: npmrc, pip.conf, gemrc, wgetrc and settings.xml may hold passwords; profile and bash.bashrc set PATH and the
- * prompt, which are ours; dpkg's statoverride names accounts. Each row costs a start some 30 us where it exists.
+ * Knows what a program needs to start. Knows nothing of mounts: the plan decides how each row is
+ * shown.
+ * Theory: a row is here because a common program fails without it, and it holds nothing private: no
+ * accounts, no keys, no names of this machine or its network. passwd, group, nsswitch.conf, hosts,
+ * resolv.conf, hostname and machine-id are created for each sandbox, never shown. Nothing outside
+ * the tables exists inside. Some files that programs read are left out: npmrc, pip.conf, gemrc,
+ * wgetrc and settings.xml may hold passwords; profile and bash.bashrc set PATH and the prompt,
+ * which Carrel sets; dpkg's statoverride names accounts. Each row that exists costs a start about
+ * 30 us.
  */
 #include "host/places.h"
 
@@ -29,7 +33,7 @@ static const struct place_row dirs[] = {
         { "/gnu/store", "Guix: every program and library" },
 };
 
-/* In order of need. /etc and /var themselves are made; these are shown where they exist. */
+/* In order of need. /etc and /var themselves are created; these are shown if they exist. */
 static const struct place_row etc[] = {
         { "/etc/ld.so.cache", "the loader finds libraries through it" },
         { "/etc/alternatives", "Debian: /usr/bin/awk, editor, java and others are links through it" },
@@ -104,7 +108,10 @@ host_etc_rows(size_t *ret_count)
         return etc;
 }
 
-/* A directory, or a link with a target short enough to be made again inside. `ret_st` is what is there itself; its mode is 0 where there is nothing. */
+/*
+ * A directory, or a link whose target is short enough to create it again inside. `ret_st` is the
+ * stat of the path itself; mode 0 if it does not exist.
+ */
 static bool
 dir_read(const char *path, struct host_dir *ret, struct stat *ret_st)
 {
@@ -124,8 +131,9 @@ dir_read(const char *path, struct host_dir *ret, struct stat *ret_st)
 }
 
 /*
- * What any user of the host may read, and nobody but the system and we change. The system is whoever owns /etc, which in a user namespace need
- * not look like root; its own group may write there in some images.
+ * Any user of the host may read it, and only the system and this user may change it. The system is
+ * the owner of /etc, which in a user namespace may not look like root; in some images its group may
+ * write there.
  */
 static bool
 is_settled(const struct stat *st, const struct stat *system)
@@ -145,8 +153,9 @@ place_is_settled(const char *path, const struct stat *system)
 }
 
 /*
- * Regular files and directories only: a device, socket or pipe under one of these names is not what it says. A link into /usr is
- * made again inside, which costs less than a mount; any other link is followed here, and what it leads to is shown.
+ * Regular files and directories only: a device, socket or pipe under one of these names is not
+ * accepted. A link into /usr is created again inside, which costs less than a mount. Any other link
+ * is followed, and its target is shown.
  */
 static bool
 etc_read(const char *path, const struct stat *system, struct host_dir *ret)

@@ -1,10 +1,12 @@
 /*
- * host/try.c - what this machine can enforce, found out by trying.
+ * host/try.c - finds out by trying what this machine can enforce.
  *
- * Room: host (acting). Touches: processes of its own, pipes, clock; what each attempt touches stands in its file.
- * Knows what each mechanism is for and what mends it. Knows nothing of sandboxes.
- * Theory: looking at version numbers lies (containers filter calls, distributions switch things off), so each
- * mechanism is used once, in a child that ends right after. A child that hangs or dies counts as failed.
+ * Room: host (acting). Touches: its own processes, pipes, clock; each attempt's file says what else
+ * it touches.
+ * Knows what each mechanism is for and how to fix it. Knows nothing of sandboxes.
+ * Theory: version numbers mislead (containers filter calls, distributions disable features), so
+ * each mechanism is used once, in a child that ends right after. A child that hangs or dies counts
+ * as failed.
  */
 #include "host/try.h"
 
@@ -30,7 +32,7 @@ enum { DEADLINE_MS = 5000 };
 #define KERNEL_MEND(version) "use a kernel of version " version " or later"
 
 static const struct host_try tries[] = {
-        /* what every sandbox stands on */
+        /* required by every sandbox */
         { "user_namespace", "the sandbox holds no right of the host", HOST_NEED_T1, attempt_user_ns, USERNS_MEND, true },
         { "mount_namespace", "a file tree of its own", HOST_NEED_T1, attempt_mount_ns,
           "sudo sysctl -w user.max_mnt_namespaces=15000", true },
@@ -77,7 +79,7 @@ static const struct host_try tries[] = {
           "CONFIG_BLK_DEV_THROTTLING", false },
         { "cpu_time", "limits.cpu_ms over the whole tree", HOST_NEED_LIMIT, attempt_cpu_time,
           "make a control group writable: systemd-run --user --scope -p Delegate=yes carrel ...", false },
-        /* features, and ways that have a second way */
+        /* features, and mechanisms that have a fallback */
         { "cgroup_kill", "a command's whole tree ends at once; else by its pid namespace", HOST_NEED_EXTRA,
           attempt_cgroup_kill, KERNEL_MEND("5.14") " with cgroup v2 mounted writable", false },
         { "pidfd", "processes are held by descriptor, never by number", HOST_NEED_EXTRA, attempt_pidfd,
@@ -101,7 +103,7 @@ static const struct host_try tries[] = {
 
 _Static_assert(sizeof tries / sizeof *tries <= HOST_TRIES_MAX, "host_report holds every row");
 
-/* What the child says through its pipe; short enough to be written in one piece. */
+/* What the child sends through its pipe; small enough for one atomic write. */
 struct answer {
         enum attempt_result result;
         char detail[256];
@@ -216,7 +218,7 @@ host_try_one(const struct host_facts *facts, const struct host_try *row, int dea
 
 struct container_row {
         const char *name;
-        const char *variable;      /* of the environment; NULL: the file alone tells */
+        const char *variable;      /* environment variable; NULL: only the file shows it */
         const char *file;
         const char *help;
 };
@@ -245,7 +247,7 @@ container_find(void)
         return NULL;
 }
 
-/* Inside a container the runtime's options come first; the row's own command comes after. */
+/* Inside a container the runtime's options come first; the row's own command comes after them. */
 static void
 container_mend(struct host_try_result *r, const struct container_row *container)
 {

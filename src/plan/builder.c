@@ -1,5 +1,6 @@
 /*
- * plan/builder.c - a plan under construction: the three things every part of the room does.
+ * plan/builder.c - a plan under construction: the three operations that every part of the room
+ * uses.
  *
  * Room: plan (deciding, pure). Touches: nothing.
  */

@@ -1,12 +1,15 @@
 /*
- * plan/disk.c - where a sandbox's private places lie: in memory, or in a sized image on a disk.
+ * plan/disk.c - where a sandbox's private places are stored: in memory, or in an image of fixed
+ * size on a disk.
  *
  * Room: plan (deciding, pure). Touches: nothing.
- * Theory: a tmpfs is made in no time and its size is the kernel's, on every host and for every user, so it is the default. But what it holds
- * counts against memory_mb: with 512 MiB, a cache of packages of 600 MiB ends the command as oom_killed. So `auto` takes an image where the
- * private places may grow larger than the memory that is theirs to use: larger than memory_mb (where a control group holds it), or, if disk_mb is
- * written, than half of the machine's memory. An image makes a start 1 ms and an end 1 ms longer (maker/image.c), so it is not the default
- * of every sandbox. Its size is the kernel's as well. /dev/shm and /run are memory either way; beside an image they have a cap of their own.
+ * Theory: a tmpfs is created at once and the kernel enforces its size, on every host and for every
+ * user, so it is the default. But its content counts against memory_mb: with 512 MiB, a package
+ * cache of 600 MiB ends the command as oom_killed. So `auto` uses an image if the private places
+ * may grow larger than the memory available to them. That is memory_mb (if a control group enforces
+ * it) or, if disk_mb is written, half of the machine's memory. An image makes a start 1 ms and an
+ * end 1 ms longer (maker/image.c), so it is not the default for every sandbox. The kernel enforces
+ * its size too. /dev/shm and /run are always memory; beside an image they have their own cap.
  */
 #include "plan/disk.h"
 
@@ -38,7 +41,10 @@ plan_wants_image(const struct spec *spec, const struct host_facts *facts)
         return (is_memory_held(spec, facts) && mib > spec->limits.memory_mb) || (half > 0 && mib > half && builder_is_written(spec, "disk_mb"));
 }
 
-/* They are memory. What nobody asked for is not more than half of the machine's, as a tmpfs that has no size. */
+/*
+ * They are memory. Without a written size they are at most half of the machine's memory, like a
+ * tmpfs without a size.
+ */
 uint64_t
 plan_memory_disk_mb(const struct spec *spec, const struct host_facts *facts)
 {
@@ -47,7 +53,10 @@ plan_memory_disk_mb(const struct spec *spec, const struct host_facts *facts)
         return half > 0 && mib > half && !builder_is_written(spec, "disk_mb") ? half : mib;
 }
 
-/* Half of the memory that the sandbox may have, as for a tmpfs without a size; never more than it could have without an image. */
+/*
+ * Half of the memory that the sandbox may use, like a tmpfs without a size; never more than it
+ * could have without an image.
+ */
 uint64_t
 plan_shared_memory_mb(const struct spec *spec, const struct host_facts *facts)
 {

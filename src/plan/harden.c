@@ -1,9 +1,10 @@
 /*
- * plan/harden.c - what pid 1 of the box does to itself before any payload runs; every payload inherits it.
+ * plan/harden.c - the hardening that pid 1 of the box applies to itself before any payload runs;
+ * every payload inherits it.
  *
  * Room: plan (deciding, pure). Touches: nothing.
- * Theory: the order is forced. Landlock needs no_new_privs, ids must change while capabilities last, and the filter
- * comes last because it takes the calls the other steps need (P7, P8).
+ * Theory: the order is forced. Landlock needs no_new_privs, ids must change before capabilities are
+ * dropped, and the filter comes last because it blocks calls that the other steps need (P7, P8).
  */
 #include <string.h>
 #include <sys/resource.h>
@@ -14,9 +15,13 @@ enum { TASKS_SPARE = 64 };
 
 struct pool_row { int resource; uint64_t value; const char *why; };
 
-/* What a process may take of the kernel by itself; of these nothing is the caller's. For open files and tasks the manifest has a word. */
+/*
+ * Kernel resources that a process may take for itself; the limits do not depend on the caller's.
+ * Limits of open files and tasks come from the manifest.
+ */
 static const struct pool_row pools[] = {
-        /* 1, not 0: a core_pattern that is a pipe starts its helper, as root and outside, for every limit but 1. A file of 1 byte is never made. */
+        /* 1, not 0: if core_pattern is a pipe, the kernel starts its helper, as root and
+         * outside, for every limit but 1. A core file of 1 byte is never written. */
         { RLIMIT_CORE, 1, "no core file and no core helper" },
         { RLIMIT_RTPRIO, 0, "no real-time class" },
         { RLIMIT_NICE, 0, "no niceness below that of the sandbox" },
@@ -76,7 +81,10 @@ identity(struct builder *b)
         s->number2 = PLAN_GID;
 }
 
-/* Who writes a number means what a process has from its start; a default leaves programs that use select(2) as they are. */
+/*
+ * A written number is the soft limit from the start. The default keeps a low soft limit for
+ * programs that use select(2).
+ */
 static void
 open_files(struct builder *b)
 {

@@ -1,10 +1,12 @@
 /*
- * plan/limits.c - which control groups a box is born in, and which limits this host cannot keep.
+ * plan/limits.c - the control groups in which a box is created, and the limits that this host
+ * cannot enforce.
  *
  * Room: plan (deciding, pure). Touches: nothing.
- * Theory: v1, v2 and hybrid hosts differ in where a limit is written and how it is spelt; that difference is
- * a table here and nowhere else. A controller's group is made once even where several controllers share a
- * hierarchy. A limit whose controller is absent warns by name (AIP-36 principle 7) and never fails silently (P2, P11).
+ * Theory: v1, v2 and hybrid hosts differ in the file and the format of a limit. That difference is
+ * a table here and nowhere else. A group is created once even if several controllers share a
+ * hierarchy. A limit without its controller warns by name (AIP-36 principle 7) and never fails
+ * silently (P2, P11).
  */
 #include "plan/builder.h"
 
@@ -13,7 +15,7 @@
 #include <string.h>
 
 enum { FLOOR_MB = 32, TASKS_MAX = 4194304 };
-enum { TASKS_PER_MIB = 8, TASKS_LEAST = 256, TASKS_USUAL = 4096, TASK_MIB = 8 /* of the machine's memory for each task */ };
+enum { TASKS_PER_MIB = 8, TASKS_LEAST = 256, TASKS_USUAL = 4096, TASK_MIB = 8 /* MiB of the machine's memory for each task */ };
 
 static const char *
 group_of(struct builder *b, enum cgroup_controller c)
@@ -27,7 +29,7 @@ has_place(const struct builder *b, enum cgroup_controller c)
         return b->facts->cgroup.place[c].version != 0 && builder_has(b, LAYER_LIMITS);
 }
 
-/* A controller that is there but lacks the file of its hard limit cannot hold anything to a number. */
+/* A controller without the file of its hard limit cannot enforce a number. */
 static bool
 can_limit(const struct builder *b, enum cgroup_controller c)
 {
@@ -80,7 +82,10 @@ no_group_because(const struct builder *b)
         return b->facts->cgroup.why_none ? b->facts->cgroup.why_none : "its control group controller is not available here";
 }
 
-/* v1 counts the buffers of sockets (of TCP and of UDP, whatever the file is called) only in a group that limits them, and apart. */
+/*
+ * v1 counts socket buffers (TCP and UDP, whatever the file's name) only in a group that limits
+ * them, and separately.
+ */
 static void
 plan_sockets(struct builder *b, uint64_t bytes)
 {
@@ -119,7 +124,8 @@ plan_memory(struct builder *b)
                                      b->facts->cgroup.place[CGROUP_MEMORY].version == 2 ? "memory.events"
                                                                                         : "memory.oom_control"),
                         "tells a memory kill from another");
-        /* In a box that stays the kernel ends one process, and whoever keeps the box the command that it was of: the others go on. */
+        /* In a long-lived box the kernel kills one process, and the keeper kills the command
+         * that it belonged to; other commands continue. */
         s->number = b->facts->cgroup.place[CGROUP_MEMORY].version == 2 || b->request->is_living ? WATCH_MEMORY_EVENTS : WATCH_OOM_CONTROL;
         b->plan->counts_oom = true;
 }
@@ -143,9 +149,10 @@ at_most(uint64_t number, uint64_t most)
 }
 
 /*
- * Where nobody wrote limits.pids, memory decides. The kernel reckons with 128 KiB a task (threads-max), so 8 for each MiB of memory_mb: who starts more
- * is refused one task, instead of being killed for the memory of all. Large machines build with more processes at once; 16384 is half of
- * the process ids of a kernel that nobody set.
+ * If limits.pids is not written, it follows from memory. The kernel calculates with 128 KiB per
+ * task (threads-max), so 8 tasks for each MiB of memory_mb. A sandbox that starts more gets an
+ * error for one task, instead of being killed for lack of memory. Large machines build with more
+ * processes at once; 16384 is half of the kernel's default number of process ids.
  */
 static uint64_t
 pids(const struct builder *b)
@@ -158,7 +165,7 @@ pids(const struct builder *b)
         return b->spec->limits.memory_mb == SPEC_UNSET ? most : at_most(most, at_least(b->spec->limits.memory_mb * TASKS_PER_MIB, TASKS_LEAST));
 }
 
-/* The kernel takes no number past that of all process ids. */
+/* The kernel accepts no number above its maximum of process ids. */
 uint64_t
 builder_tasks(const struct builder *b)
 {
@@ -179,7 +186,8 @@ plan_pids(struct builder *b)
                 builder_add(b, STEP_CGROUP_WATCH, builder_text(b, "%s/pids.events", group_of(b, CGROUP_PIDS)), "counts the tasks that were not started")->number = WATCH_PIDS_EVENTS;
                 b->plan->counts_pids = true;
         }
-        /* RLIMIT_NPROC inside the box's own user namespace caps tasks as well (harden.c), so nothing to warn of. */
+        /* RLIMIT_NPROC in the box's own user namespace also caps tasks (harden.c), so no warning
+         * is needed. */
 }
 
 static void
@@ -265,7 +273,10 @@ builder_is_written(const struct spec *spec, const char *name)
         return node_find(node_find(node_find(spec->metadata, "carrel"), "limits"), name) != NULL;
 }
 
-/* Private places are sized. A workspace's own disk cannot be capped without privileges over it: a floor is kept free. */
+/*
+ * Private places have a size. A workspace's own disk cannot be capped without privileges over it,
+ * so a floor is kept free.
+ */
 static void
 plan_disk(struct builder *b)
 {
@@ -312,7 +323,10 @@ living_group(struct builder *b)
         return builder_text(b, "%s/carrel-%s", b->facts->cgroup.unified, b->request->id);
 }
 
-/* A box that stays is killed, frozen and counted by a group of the v2 hierarchy, which needs no controller for that. */
+/*
+ * A long-lived box is killed, frozen and counted through a v2 group, which needs no controller for
+ * that.
+ */
 static void
 plan_living(struct builder *b)
 {
@@ -325,7 +339,9 @@ plan_living(struct builder *b)
                 (void)builder_add(b, STEP_CGROUP_MAKE, dir, "a box that stays is killed and frozen by its group");
 }
 
-/* By whose it is, not by what it begins with: v1 hierarchies may be mounted beneath the v2 root. */
+/*
+ * Compares the hierarchy, not the path prefix: v1 hierarchies may be mounted beneath the v2 root.
+ */
 static bool
 is_unified(struct builder *b, const char *dir)
 {

@@ -1,11 +1,12 @@
 /*
- * plan/mounts.c - the manifest's mounts and the host's tools, and the names in them that stay as they are.
+ * plan/mounts.c - the manifest's mounts, the host's tools, and the protected names in them.
  *
  * Room: plan (deciding, pure). Touches: nothing.
- * Theory: outer mounts come before what is mounted beneath them. A read-only mount is an overlay, through which
- * a socket of the host cannot be connected to; where something is mounted beneath the source an overlay would not show it, so
- * there, as for a writable mount, it is a bind with everything beneath it; host sockets found in it are hidden, protected names
- * are bound read-only over themselves and their parents pinned, so that none can be renamed away (B15).
+ * Theory: an outer mount comes before the mounts beneath it. A read-only mount is an overlay,
+ * through which a host socket cannot be reached. An overlay would not show what is mounted beneath
+ * the source, so such a source is bound with everything beneath it, as a writable mount is. In a
+ * bind, host sockets are hidden. Protected names are bound read-only over themselves and their
+ * parents are pinned, so that none can be renamed (B15).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,7 @@ guard_mode(const struct builder *b, const struct plan_protect *p)
         }
 }
 
-/* One list for each source: a letter, a path, a NUL. */
+/* One list per source: a letter, a path, a NUL for each entry. */
 static void
 plan_guard(struct builder *b, int source)
 {
@@ -82,10 +83,10 @@ plan_guard(struct builder *b, int source)
         s = builder_add(b, STEP_GUARD, from->host_path, "names that programs of the host act on");
         s->source = source;
         s->text = list;
-        s->text_len = len - 1;         /* the last NUL is the step's own */
+        s->text_len = len - 1;         /* the step itself adds the last NUL */
 }
 
-/* Of a directory alone: what a command makes in it may be a repository. */
+/* Only for a directory: a command may create a repository in it. */
 static void
 plan_survey(struct builder *b, int source)
 {
@@ -99,7 +100,7 @@ plan_survey(struct builder *b, int source)
         if (from->leads_len == 0)
                 return;
         s->text = from->leads;
-        s->text_len = from->leads_len - 1;     /* the last NUL is the step's own */
+        s->text_len = from->leads_len - 1;     /* the step itself adds the last NUL */
 }
 
 static bool
@@ -108,7 +109,7 @@ is_protecting(const struct builder *b, const struct plan_mount *m)
         return !m->is_read_only && !source_of(b, m)->volume && builder_has(b, LAYER_PROTECT);
 }
 
-/* Programs of the host act on nothing in a volume, so no name in it is protected. */
+/* Host programs do not use volumes, so no name in a volume is protected. */
 static void
 plan_volume(struct builder *b, const struct plan_mount *m)
 {
@@ -172,7 +173,7 @@ plan_target(struct builder *b, const struct plan_mount *m)
         s->flags |= STEP_OPTIONAL;
 }
 
-/* What a step takes: the source, where to find it again, and what must be found there. */
+/* A step's source, the path to open it again, and the inode it must have. */
 static void
 plan_from(struct builder *b, struct step *s, const struct plan_mount *m)
 {

@@ -1,7 +1,8 @@
 /*
- * plan/pack.c - a plan as one run of bytes.
+ * plan/pack.c - packs a plan into one block of bytes.
  *
- * Room: plan (deciding, pure). Touches: nothing. Compiled into the maker as well: no library but memory functions.
+ * Room: plan (deciding, pure). Touches: nothing. Compiled into the maker as well: no library except
+ * memory functions.
  *
  *     head | steps | strings        every string ends in NUL; offset 0 is the empty string
  */

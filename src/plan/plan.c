@@ -1,9 +1,9 @@
 /*
- * plan/plan.c - what will be done, step by step.
+ * plan/plan.c - builds the list of steps.
  *
  * Room: plan (deciding, pure). Touches: nothing.
- * Theory: each part of the room adds its steps to one builder, in the order of the phases; refusals come first,
- * so that nothing is planned for a host that cannot keep the promise.
+ * Theory: each part of the room adds its steps to one builder, in the order of the phases. Refusals
+ * come first, so that nothing is planned for a host that cannot enforce the isolation.
  */
 #include "plan/builder.h"
 
@@ -24,7 +24,10 @@ warn_groups(struct builder *b)
                               b->facts->extra_group_count, b->facts->extra_group_count == 1 ? "" : "s");
 }
 
-/* A name that is protected nowhere and resembles one that is was mistyped, and what was meant stays closed. */
+/*
+ * A name in `unprotect` that is not protected but resembles a protected one is a typing error, and
+ * the intended name stays protected.
+ */
 static void
 warn_unprotect(struct builder *b)
 {

@@ -60,8 +60,8 @@ plan_write_json(struct json_writer *w, const struct plan *plan)
 }
 
 /*
- * A step's words on one line: cut, and what could drive the terminal a plan is shown on (C0, DEL, C1, bytes that are no
- * UTF-8) shown as dots. A name may have been chosen by a payload that ran before.
+ * A step's text on one line: truncated, with dots for bytes that could control the terminal (C0,
+ * DEL, C1, invalid UTF-8). A payload that ran before may have chosen a name.
  */
 static void
 shorten(char *out, size_t room, size_t shown, const char *text, size_t len)
@@ -133,7 +133,7 @@ line(char *out, size_t room, size_t index, const struct step *s)
 const char *
 plan_text(struct arena *arena, const struct plan *plan)
 {
-        char none[1], *text;               /* the first round only measures */
+        char none[1], *text;               /* the first pass only measures */
         size_t len = 1, used = 0;
 
         for (size_t i = 0; i < plan->step_count; i++)

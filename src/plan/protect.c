@@ -1,29 +1,35 @@
 /*
- * plan/protect.c - names in a workspace through which a payload could speak to the host later.
+ * plan/protect.c - names in a workspace that could run a payload's code on the host later.
  *
  * Room: plan (deciding, pure). Touches: nothing.
  *
- * What becomes of a name is decided by what it is when the sandbox begins, and in one place for each step:
+ * The state of a name when the sandbox starts decides how it is protected, and each step is in one
+ * place:
  *
- *     exists --+-- the index tracks it, and the row does not say ALWAYS --> content: may be changed; a change is reported at the end
- *              +-- else ------------------------------------------------> held: read-only inside, and cannot be moved away
- *     absent --+-- the row says MAKE (.git) -----------------------------> may be made; reported
- *              +-- else ------------------------------------------------> moved into the sandbox's keeping when it is made; reported
+ *     exists --+-- tracked by the index, and the row lacks ALWAYS --> content: may change; a change is reported at the end
+ *              +-- else ---------------------------------------> held: read-only inside, and cannot be moved
+ *     absent --+-- the row has MAKE (.git) --------------------> may be created; reported
+ *              +-- else ---------------------------------------> moved into the sandbox's keeping when created; reported
  *
- * Git's configuration, there or not, may be changed as far as no change runs a program (git/config.h): any other is put back and reported.
- * One that cannot be read, or of which there are too many, is treated like every other name.
+ * Git's configuration, present or absent, may change as long as no change runs a program
+ * (git/config.h). Any other change is undone and reported. A configuration that cannot be read, or
+ * is beyond the maximum number, is treated like every other name.
  *
- * Below the top nothing is held. Names with PROTECT_DEEP, on which a program acts in whatever directory it is entered or opened, are looked for when the
- * last command has ended (maker/below.h); the others matter at the top alone: git's are searched for as repositories (maker/survey.h), those of a home lie at the
- * top of a home, and an inventory (SECRETS.md) binds nothing that the host file does not name.
+ * Below the top nothing is held. Names with PROTECT_DEEP, on which a program acts in any directory
+ * that it enters or opens, are searched when the last command has ended (maker/below.h). The others
+ * matter only at the top. Git's names are searched as repositories (maker/survey.h). Names of a
+ * home directory are at the top of a home. An inventory (SECRETS.md) grants nothing unless the host
+ * file names it.
  *
- * `protect: strict` holds content and configuration too, and ends the sandbox instead of moving or reporting. `unprotect` takes a name out of all this.
+ * `protect: strict` holds content and configuration too, and ends the sandbox instead of moving or
+ * reporting. `unprotect` removes a name from all of this.
  *
- *     sandbox/sources.c looks and decides | plan/mounts.c: FREEZE and PIN steps, GUARD lists | maker/guard.c: moves, compares, reports
+ *     sandbox/sources.c examines and decides | plan/mounts.c: FREEZE and PIN steps, GUARD lists | maker/guard.c: moves, compares, reports
  *
- * The names are those that a program reads without being asked to run the project: on entering a directory, on opening it, on
- * starting there. What runs a project's own code when it is asked to (make, npm, cargo, yarn, pre-commit, husky) is not in the table, and
- * neither is text that instructs an agent (CLAUDE.md, AGENTS.md).
+ * The names are those that a program reads without being asked to run the project: when it enters
+ * or opens a directory, or starts in it. Two kinds of files are not in the table: files that run a
+ * project's own code on request (make, npm, cargo, yarn, pre-commit, husky), and text that
+ * instructs an agent (CLAUDE.md, AGENTS.md).
  */
 #include "plan/protect.h"
 
@@ -88,7 +94,7 @@ protect_rows(size_t *ret_count)
         return rows;
 }
 
-/* Every name of a tree and of an index is asked about: two letters rule out nearly all. */
+/* Called for every name of a tree and of an index: two letters exclude almost all. */
 static bool
 may_be_deep(const char *name, size_t len)
 {

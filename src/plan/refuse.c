@@ -1,8 +1,9 @@
 /*
- * plan/refuse.c - what is never planned.
+ * plan/refuse.c - refuses a box that would be weaker than its spec says.
  *
  * Room: plan (deciding, pure). Touches: nothing.
- * Theory: invariant one, fail closed (P2): what a host cannot give is refused by name before anything is planned, never left out.
+ * Theory: invariant one, fail closed (P2). Anything that a host cannot enforce is refused by name
+ * before planning, never left out.
  */
 #include "plan/refuse.h"
 
@@ -19,7 +20,7 @@ struct need {
         const char *name, *what;
 };
 
-/* Without one of these a box would be weaker than it says: invariant one refuses. */
+/* Without one of these a box would be weaker than it says, so it is refused. */
 static const struct need needs[] = {
         { offsetof(struct host_facts, has_user_ns), "user_namespaces", "user namespaces" },
         { offsetof(struct host_facts, has_seccomp), "seccomp", "system call filters (seccomp)" },
@@ -53,7 +54,10 @@ place(struct error *e, const struct spec_egress *entry)
         return -1;
 }
 
-/* Who answers names inside answers nothing else there: a listed host's port 53 would never be reached. */
+/*
+ * Port 53 inside belongs to the resolver: a connection to a listed host's port 53 would never
+ * arrive there.
+ */
 static int
 check_dns(const struct spec *spec, struct error *e)
 {
@@ -104,7 +108,7 @@ check_egress(const struct spec *spec, const struct host_facts *facts, struct err
         return place(e, &spec->egress[at]);
 }
 
-/* Is `dir` the mount point, or does it lie beneath it? */
+/* Is `dir` the mount point or beneath it? */
 static bool
 would_hide(const char *at, const char *dir)
 {
@@ -113,7 +117,7 @@ would_hide(const char *at, const char *dir)
         return strncmp(dir, at, len) == 0 && (dir[len] == '\0' || dir[len] == '/');
 }
 
-/* A mount over what a box is made of would leave no program to run. */
+/* A mount over a path that the box itself needs would leave no program to run. */
 static int
 check_mounts(const struct host_facts *facts, const struct plan_request *request, struct error *e)
 {
@@ -136,7 +140,7 @@ check_mounts(const struct host_facts *facts, const struct plan_request *request,
         return 0;
 }
 
-/* Asked for by name, memory would be something else. */
+/* An image that was requested by name is not replaced by memory. */
 static int
 check_image(const struct spec *spec, const struct plan_request *request, struct error *e)
 {

@@ -1,11 +1,13 @@
 /*
- * plan/root.c - the root a box sees: built from nothing, from three closed tables.
+ * plan/root.c - the root directory of a box: built from nothing, from three closed tables.
  *
  * Room: plan (deciding, pure). Touches: nothing.
- * Theory: the new root is one small tmpfs. System directories of the host are bound read-only, with what is mounted beneath
- * them: WSL, the NVIDIA runtime and Nix mount there, and a new user namespace may not copy a tree without it. /etc is made
- * file by file; private writable places are directories of one sized tmpfs (or /tmp and the home of an image, disk.c), bound where they belong; /proc is fresh, with
- * what speaks of the whole machine hidden. At the end the root itself becomes read-only (P3, P4).
+ * Theory: the new root is one small tmpfs. System directories of the host are bound read-only, with
+ * everything mounted beneath them: WSL, the NVIDIA runtime and Nix mount there, and a new user
+ * namespace may not copy a tree without its submounts. /etc is created file by file. Private
+ * writable places are directories of one tmpfs of fixed size (or /tmp and the home of an image,
+ * disk.c), bound to their paths. /proc is new, and its files about the whole machine are hidden. At
+ * the end the root itself becomes read-only (P3, P4).
  */
 #include <string.h>
 
@@ -58,9 +60,9 @@ plan_system(struct builder *b)
         }
 }
 
-struct etc_row { const char *path, *content, *walled; /* instead, where network.egress lists something; NULL: the same */ };
+struct etc_row { const char *path, *content, *walled; /* content if network.egress lists anything; NULL: the same */ };
 
-/* Who is inside, and how names are looked up: nothing of the host's. */
+/* The user inside, and how names are resolved: nothing is taken from the host. */
 static const struct etc_row etc_made[] = {
         { "/etc/passwd", "root:x:0:0:root:/:/usr/sbin/nologin\n" PLAN_USER ":x:1000:1000:" PLAN_USER ":" PLAN_HOME ":" PLAN_SHELL "\n"
                          "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n" },
@@ -98,7 +100,7 @@ plan_etc(struct builder *b)
         }
 }
 
-/* Whatever version the host's own name means, inside it is the one that was chosen. */
+/* Whatever version the host's own name means, inside it is the chosen one. */
 static void
 plan_links(struct builder *b)
 {
@@ -139,7 +141,7 @@ static const struct private_row privates[] = {
         { PLAN_HOME, "home", 0755, "a home of its own", true },
 };
 
-/* Where nobody asked for an image by name, memory does as well if it cannot be made. */
+/* If the image was not requested by name, memory replaces it if it cannot be created. */
 void
 builder_image(struct builder *b)
 {
@@ -193,8 +195,9 @@ plan_private(struct builder *b)
 }
 
 /*
- * World-readable things in /proc that speak of the machine or of other tenants (A04, A17, A32). What only root may read (kcore,
- * kmsg, sysrq-trigger, timer_list, ...) is closed by its own mode: the payload is never root, inside or outside.
+ * World-readable files in /proc about the machine or other tenants (A04, A17, A32). Files that only
+ * root may read (kcore, kmsg, sysrq-trigger, timer_list, ...) need no mask: the payload is never
+ * root, inside or outside.
  */
 static const char *const masked[] = {
         "/proc/keys", "/proc/key-users", "/proc/kallsyms", "/proc/config.gz", "/proc/cmdline", "/proc/modules", "/proc/interrupts",
@@ -217,8 +220,9 @@ plan_proc(struct builder *b)
 }
 
 /*
- * Which processors there are, and nothing else of /sys: lscpu, allocators and runtimes size tables by it. The numbers are the host's, as in /proc/cpuinfo:
- * what indexes such a table is the number of a real processor.
+ * The list of processors, and nothing else of /sys: lscpu, allocators and runtimes size tables by
+ * it. The numbers are the host's, as in /proc/cpuinfo, because such a table is indexed by the
+ * number of a real processor.
  */
 static void
 plan_sys(struct builder *b)

@@ -1,5 +1,5 @@
 /*
- * plan/spawn.c - the namespaces of a box, and who and where its processes are inside.
+ * plan/spawn.c - the namespaces of a box, and the ids and names inside.
  *
  * Room: plan (deciding, pure). Touches: nothing.
  */
@@ -9,9 +9,10 @@
 #include "plan/builder.h"
 #include "plan/wall.h"
 
-/* Half of the kernel's usual instances a user, and watches for a large project. */
+/* Half of the kernel's usual number of instances per user, and watches for a large project. */
 enum { INOTIFY_INSTANCES = 64, INOTIFY_WATCHES = 65536 };
-enum { LAST_RESORT_MS = 1000 };         /* whoever started it has ended it long before, unless it is stopped itself */
+/* the process that started it ends it long before this, unless it is stopped itself */
+enum { LAST_RESORT_MS = 1000 };
 
 struct namespace_row {
         uint64_t flag;

@@ -1,5 +1,5 @@
 /*
- * plan/step.c - one thing that will be done, as a value: the facts of the table.
+ * plan/step.c - one action of a plan, as a value: the facts of the table.
  *
  * Room: plan (deciding, pure). Touches: nothing.
  */

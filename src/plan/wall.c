@@ -1,9 +1,10 @@
 /*
- * plan/wall.c - the step that makes the wall, for a sandbox that may reach something.
+ * plan/wall.c - the step that creates the wall, for a sandbox that may reach something.
  *
  * Room: plan (deciding, pure). Touches: nothing.
- * Theory: ports from 1024 on can be listened to by anybody inside, so pid 1 opens them when a name is given an address; the others are opened while
- * the box is made, by the one who still may.
+ * Theory: any process inside can listen on ports from 1024 up, so pid 1 opens them when a name gets
+ * its address. Lower ports are opened while the box is created, by the process that still has the
+ * privilege.
  */
 #include "plan/wall.h"
 
@@ -78,7 +79,7 @@ plan_wall_stock(const struct spec *spec, size_t *ret_at)
         return count + PLAN_WALL_SPARE < WALL_STOCK_MAX ? count + PLAN_WALL_SPARE : WALL_STOCK_MAX;
 }
 
-/* What of it is capped, as words that go on after others. */
+/* The caps in words that continue a sentence. */
 static const char *
 caps_text(struct builder *b)
 {
@@ -95,7 +96,10 @@ caps_text(struct builder *b)
         return text;
 }
 
-/* Whoever holds the list answers what the wall catches: without anybody, nothing is answered, and nothing leaves. */
+/*
+ * The process that has the list answers what the wall catches. If it is missing, nothing is
+ * answered, and nothing leaves.
+ */
 void
 builder_wall(struct builder *b)
 {
