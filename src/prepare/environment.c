@@ -1,8 +1,10 @@
 /*
- * prepare/environment.c - the environment of one command, with what its sandbox was permitted.
+ * prepare/environment.c - the environment of one command, with the values that its sandbox may
+ * have.
  *
  * Room: prepare (joining). Touches: mem.
- * Theory: access first, value after, then the environment; who gives the value to a command never chose it.
+ * Theory: first access, then the value, then the environment. The process that passes the value to
+ * a command did not choose it.
  */
 #include <string.h>
 
@@ -17,7 +19,7 @@ prepare_secrets_wanted(struct arena *arena, const struct prepared *p, const char
         return secret_wanted(arena, &p->spec->env, &rules, ret, ret_count, e);
 }
 
-/* What was given with the sandbox, then what was given with the command. */
+/* The sandbox's variables, then the command's. */
 static int
 join(struct arena *arena, const struct prepare_command *c, struct environment_request *request, struct error *e)
 {

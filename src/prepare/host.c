@@ -1,8 +1,10 @@
 /*
  * prepare/host.c - this host: rules, facts, templates.
  *
- * Room: prepare (joining). Touches: what host_facts_read() touches; the environment (CARREL_SECRETS_FILE).
- * Knows how one process tells another what the host permits. Knows nothing of files: who reads them packs a tree.
+ * Room: prepare (joining). Touches: what host_facts_read() touches; the environment
+ * (CARREL_SECRETS_FILE).
+ * Knows how one process tells another what the host permits. Knows nothing of files: the process
+ * that reads them packs a tree.
  *
  *     packed map:  rules: the host file's map (absent: none)    runtimes: list (prepare/runtime.h)
  *                  reads: list of paths    allow: a command (absent: none)
@@ -37,18 +39,22 @@ prepare_local_ability(const struct host_facts *facts, bool can_pause)
 
         return (struct host_ability){
                 .tier = "T1",
-                .egress = facts->has_wall ? HOST_EGRESS_LISTED : HOST_EGRESS_CLOSED,   /* without a wall the door stays shut */
+                /* without a wall the network stays closed */
+                .egress = facts->has_wall ? HOST_EGRESS_LISTED : HOST_EGRESS_CLOSED,
                 .is_isolated = has_namespaces && facts->has_seccomp,
                 .can_mount = true,
-                .can_pause = can_pause,         /* one command and its end have nothing to pause */
+                .can_pause = can_pause,         /* a run of one command has nothing to pause */
                 .caps_time = true,
                 .caps_memory = can_limit(facts, CGROUP_MEMORY),
-                .caps_cpu = can_limit(facts, CGROUP_CPUACCT),   /* without a group only each process by itself (RLIMIT_CPU) */
+                /* without a group only per process (RLIMIT_CPU) */
+                .caps_cpu = can_limit(facts, CGROUP_CPUACCT),
                 .caps_millicores = can_limit(facts, CGROUP_CPU),
-                .caps_pids = true,              /* by group, else by RLIMIT_NPROC, which a box's own user namespace counts */
+                /* by group, else by RLIMIT_NPROC, which the box's own user namespace counts */
+                .caps_pids = true,
                 .caps_files = true,
                 .caps_io = can_limit(facts, CGROUP_IO),
-                .caps_disk = true,              /* private file systems are sized; the workspace's own disk is not */
+                /* private file systems have a size; the workspace's own disk does not */
+                .caps_disk = true,
                 .caps_output = true,
         };
 }

@@ -1,7 +1,9 @@
 /*
- * prepare/host_file.c - the rules of the host: from the file named, or from the default places added to the built-in ones.
+ * prepare/host_file.c - the rules of the host: from a named file, or from the default places, added
+ * to the built-in rules.
  *
- * Room: prepare (joining). Touches: fd, the environment (CARREL_SECRETS_FILE, XDG_CONFIG_HOME, HOME).
+ * Room: prepare (joining). Touches: fd, the environment (CARREL_SECRETS_FILE, XDG_CONFIG_HOME,
+ * HOME).
  * Knows where rules come from. Knows nothing of what they decide.
  */
 #include "prepare/host_file.h"
@@ -54,7 +56,10 @@ copy_node(struct arena *arena, const struct node *n, struct error *e)
         return copy;
 }
 
-/* {file: PATH} becomes {declared: LIST}: whoever is given the tree opens no file for it. */
+/*
+ * Replaces {file: PATH} by {declared: LIST}: the process that receives the tree opens no file for
+ * it.
+ */
 static int
 read_declared(struct arena *arena, struct node *member, struct ref_reads *reads, struct error *e)
 {
@@ -71,7 +76,7 @@ read_declared(struct arena *arena, struct node *member, struct ref_reads *reads,
         return 0;
 }
 
-/* Trees are never changed: the way down to what is replaced is copied. */
+/* Trees are never changed: the path down to the replaced node is copied. */
 static int
 replace_files(struct arena *arena, struct node *entry, struct ref_reads *reads, struct error *e)
 {
@@ -127,7 +132,10 @@ read_inventories(struct arena *arena, const struct node **tree, struct ref_reads
         return 0;
 }
 
-/* Sources of values are asked by another process, and later: what the payload leaves in one of them would be its answer. */
+/*
+ * Another process asks the sources of values later. If the payload could write one, it would choose
+ * the answer.
+ */
 static int
 add_sources(struct arena *arena, const struct host_rules *rules, struct ref_reads *reads, struct error *e)
 {
@@ -176,7 +184,7 @@ join_reads(struct arena *arena, const struct ref_reads *from, struct ref_reads *
         return 0;
 }
 
-/* One layer: read by itself, so that an error has its place. No tree where there is no file. */
+/* One layer, read by itself so that an error has its place. No tree if the file is missing. */
 static int
 read_layer(struct arena *arena, const char *path, bool is_users, const char *principal, struct host_file *f, const struct node **ret, struct error *e)
 {
@@ -205,7 +213,9 @@ load_default(struct arena *arena, unsigned flags, const char *principal, struct 
         const struct node *machine = NULL, *users = NULL;
 
         if (is_machines && users_place && ref_reads_add(&f->looked, arena, AT_FDCWD, users_place, -1, e) < 0)
-                return -1;             /* not read here, and no sandbox may write it either: the next `carrel run` reads it */
+                /* not read here, but no sandbox may write it either: the next `carrel run` reads
+                 * it */
+                return -1;
         if (read_layer(arena, HOST_FILE_MACHINE, false, principal, f, &machine, e) < 0 || (place && read_layer(arena, place, true, principal, f, &users, e) < 0))
                 return -1;
         f->name = users ? place : machine ? HOST_FILE_MACHINE : NULL;
@@ -214,7 +224,7 @@ load_default(struct arena *arena, unsigned flags, const char *principal, struct 
         return 0;
 }
 
-/* What adds a permission to these rules. */
+/* The command that adds a permission to these rules. */
 static const char *
 allow_words(struct arena *arena, const char *name, unsigned flags)
 {

@@ -1,9 +1,10 @@
 /*
- * prepare/image.c - a directory of the host on whose disk a sandbox's image can lie.
+ * prepare/image.c - finds a host directory whose disk can hold a sandbox's image.
  *
- * Room: prepare (joining). Touches: fd; looks at three directories, /dev/loop-control and /proc/filesystems.
- * Theory: what can be known before is a reason in words, here. What only the attempt shows (no loop device is free, a container without device
- * nodes) is the maker's to report.
+ * Room: prepare (joining). Touches: fd; reads three directories, /dev/loop-control and
+ * /proc/filesystems.
+ * Theory: a cause that is known in advance is reported here, in words. The maker reports causes
+ * that only the attempt shows (no free loop device, a container without device nodes).
  */
 #include "prepare/image.h"
 
@@ -20,7 +21,7 @@
 #include "base/scoped.h"
 #include "plan/disk.h"
 
-enum { LIST_ROOM = 4096, SPARE_MB = 64 };      /* room on the disk beside the image: twice the floor */
+enum { LIST_ROOM = 4096, SPARE_MB = 64 };      /* free space beside the image: twice the floor */
 
 static bool
 has_ext4(void)
@@ -46,7 +47,7 @@ open_directory(const struct prepare_host *host, const char **ret_path)
         return fd;
 }
 
-/* The file system of `fd`: NULL, or why it does not hold an image. */
+/* The file system of `fd`: NULL, or why it cannot hold an image. */
 static const char *
 judge(struct arena *arena, int fd, const char *path, uint64_t mb)
 {

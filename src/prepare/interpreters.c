@@ -1,9 +1,11 @@
 /*
- * prepare/interpreters.c - looks for the interpreters of this host.
+ * prepare/interpreters.c - finds the interpreters of this host.
  *
- * Room: prepare (joining). Touches: directories of programs (looking), processes (programs asked for their version).
- * Theory: a version is what the program says, not what its name says: a template promises it. Running a program of the host by hand of a daemon
- * that may be root is done as nobody, without privileges to gain, and only for files that nobody else could have put there.
+ * Room: prepare (joining). Touches: directories of programs (reading only), processes (programs
+ * asked for their version).
+ * Theory: the version comes from the program itself, not from its name, because a template promises
+ * it. The daemon may be root, so host programs run as the user nobody, without new privileges, and
+ * only files that no other user could have put there.
  */
 #include "prepare/interpreters.h"
 
@@ -29,7 +31,7 @@ enum { FOUND_MAX = RUNTIMES_MAX, WORDS_MAX = 512, PATIENCE_MS = 10000, NOBODY = 
 
 struct found {
         const struct runtime_family *family;
-        char *path, *prefix;           /* the arena's */
+        char *path, *prefix;           /* in the arena */
         dev_t device;
         ino_t inode;
         pid_t pid;
@@ -64,7 +66,7 @@ interpreters_version(const char *words, char *out, size_t room)
         (void)snprintf(out, room, "%.*s", (int)(len < room ? len : 0), at);
 }
 
-/* -- where -------------------------------------------------------------------------------------------------------- */
+/* -- searching -------------------------------------------------------------------------------- */
 
 static bool
 is_shown(const char *path)
@@ -77,7 +79,10 @@ is_shown(const char *path)
         return false;
 }
 
-/* "/opt/node-24" for "/opt/node-24/bin/node"; NULL where the program lies in no bin of a directory of its own. */
+/*
+ * "/opt/node-24" for "/opt/node-24/bin/node"; NULL if the program is not in the bin of its own
+ * directory.
+ */
 static char *
 prefix_of(struct arena *arena, const char *path)
 {
@@ -89,7 +94,7 @@ prefix_of(struct arena *arena, const char *path)
         return arena_copy(arena, path, len - 4);
 }
 
-/* Nobody but root and ourselves may have written it. */
+/* Only root and this user may be able to write it. */
 static bool
 is_trusted(const struct stat *st)
 {
@@ -167,9 +172,9 @@ look_everywhere(struct looking *l)
                 look_beneath(l, l->rules->tool_roots.items[i]);
 }
 
-/* -- asking ------------------------------------------------------------------------------------------------------- */
+/* -- versions --------------------------------------------------------------------------------- */
 
-/* After fork: only what is safe there. */
+/* After fork: only async-signal-safe calls. */
 static _Noreturn void
 ask_inside(const struct found *f, int words)
 {
@@ -209,7 +214,7 @@ ask(struct found *f)
         f->words_fd = ends[0];
 }
 
-/* One read of what came; closes at the end, or when enough was said. */
+/* Reads once; closes at the end, or when there is enough text. */
 static void
 hear(struct found *f)
 {
@@ -244,7 +249,7 @@ hear_all(struct looking *l)
         }
 }
 
-/* Whoever has not answered is ended; every child is waited for. */
+/* Kills the programs that have not answered, and waits for every child. */
 static void
 end_all(struct looking *l)
 {

@@ -1,5 +1,5 @@
 /*
- * prepare/judge.c - the stages of a verdict that read no text: from a block to what is permitted.
+ * prepare/judge.c - the stages of a verdict that read no text: from a block to the permitted spec.
  *
  * Room: prepare (joining). Touches: mem.
  */

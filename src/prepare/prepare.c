@@ -1,8 +1,8 @@
 /*
  * prepare/prepare.c - from a manifest to a plan.
  *
- * Room: prepare (joining). Touches: fd, the host directories that mounts name (looking only).
- * Knows the order of the way. Knows nothing of how any part of it decides.
+ * Room: prepare (joining). Touches: fd, the host directories that mounts name (reading only).
+ * Knows the order of the stages. Knows nothing of how any part of it decides.
  */
 #include "prepare/prepare.h"
 
@@ -24,7 +24,10 @@
 
 enum { ARENA_MAX = 64 << 20, PATH_ROOM = 4096 };
 
-/* Outside ids reserved for sandboxes of root: no system hands these out (they lie past systemd's ranges). */
+/*
+ * Outside ids reserved for root's sandboxes: no system assigns these (they lie beyond systemd's
+ * ranges).
+ */
 enum { RESERVED_FIRST = 1900000000, RESERVED_COUNT = 65536 };
 
 void
@@ -62,14 +65,17 @@ add_name(struct arena *arena, struct spec_names *names, const char *name, struct
 
         if (!items)
                 return fail(e, ERROR_NO_MEMORY, "no memory for the template");
-        items[0] = name;               /* first on the search path */
+        items[0] = name;               /* first in PATH */
         if (names->count > 0)
                 memcpy(items + 1, names->items, sizeof *items * names->count);
         *names = (struct spec_names){ items, names->count + 1 };
         return 0;
 }
 
-/* The template's directory becomes a tool that the host permits: the launcher found it, no manifest asked for it. */
+/*
+ * The template's directory becomes a tool that the host permits: the launcher found it, no manifest
+ * asked for it.
+ */
 static int
 bring_in(const char *prefix, struct prepared *p, struct error *e)
 {
@@ -135,7 +141,7 @@ refuse_reference(struct prepared *p, const struct manifest *m, struct error *e)
         return -1;
 }
 
-/* Which secrets a SECRETS.md declares is read by nobody here: the host file has to say it. */
+/* No SECRETS.md is read here: the host file must declare the secrets. */
 static void
 hint_inventory(const struct prepare_host *host, const struct verdict *v, struct error *e)
 {
@@ -196,7 +202,10 @@ refuse_place(const char *path, const char *where, const char *what, struct error
         return -1;
 }
 
-/* Whether a path of his exists: a stranger would learn from it what lies in directories that are closed to him. */
+/*
+ * Hides whether a path exists: the error would show a caller what is in directories that it may not
+ * read.
+ */
 static bool
 is_told(const struct prepare_host *host, const struct prepare_request *request)
 {
@@ -205,7 +214,7 @@ is_told(const struct prepare_host *host, const struct prepare_request *request)
         return is_permitted(host, request, path, UINT32_MAX) && (request->caller_uid == PREPARE_UID_ANY || !strstr(path, "/.."));
 }
 
-/* By handle: what is judged is what was opened, links and all. */
+/* By handle: the object that is judged is the one that was opened, with links resolved. */
 static int
 open_workspace(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p, struct error *e)
 {
@@ -232,7 +241,10 @@ open_workspace(const struct prepare_host *host, const struct prepare_request *re
         return is_permitted(host, request, p->workspace, st.st_uid) ? 0 : refuse_place(request->workspace, "workspace", "the workspace", e);
 }
 
-/* Whoever reads the daemon's token or writes its records is the daemon: neither a part of its state nor what holds it is shown inside. */
+/*
+ * A process that can read the daemon's token or write its records controls the daemon. So neither a
+ * part of its state nor a directory that contains it is shown inside.
+ */
 static int
 check_state(const struct prepare_host *host, const struct plan_source *source, struct error *e)
 {
@@ -246,7 +258,7 @@ check_state(const struct prepare_host *host, const struct plan_source *source, s
         return -1;
 }
 
-/* Relative paths begin at the workspace. */
+/* Relative paths start at the workspace. */
 static int
 join_reads(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p, struct spec_names *ret, struct error *e)
 {
@@ -282,7 +294,10 @@ refuse_tool(const char *path, size_t index, struct error *e)
         return -1;
 }
 
-/* We may look into every directory where we are root, and show nobody what lies in one that is closed to him. */
+/*
+ * As root this process may read every directory, but it shows a caller nothing from a directory
+ * that this caller may not read.
+ */
 static int
 check_tools(const struct prepare_host *host, const struct prepare_request *request, const struct prepared *p, struct error *e)
 {
@@ -300,7 +315,7 @@ check_tools(const struct prepare_host *host, const struct prepare_request *reque
         return 0;
 }
 
-/* A box that is made for nobody yet would bring one owner's volume to another. */
+/* A box that is prepared before its owner is known could bring one owner's volume to another. */
 static int
 find_volumes(const struct prepare_host *host, const struct prepare_request *request, const struct prepared *p, struct sources_volumes *ret, struct error *e)
 {
@@ -321,7 +336,10 @@ find_volumes(const struct prepare_host *host, const struct prepare_request *requ
         return ret->place ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for a path");
 }
 
-/* Why a tool cannot be opened: a stranger would learn from it what lies in directories that are closed to him. */
+/*
+ * Why a tool cannot be opened. The reason is hidden if it would show a caller what is in
+ * directories that it may not read.
+ */
 static int
 open_sources(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p, struct error *e)
 {
@@ -340,7 +358,10 @@ open_sources(const struct prepare_host *host, const struct prepare_request *requ
         return index < p->spec->carrel.tools.count ? refuse_tool(p->spec->carrel.tools.items[index], index, e) : -1;
 }
 
-/* A privileged box acts as each source's owner: nobody gets that for the files of a third by naming them as his workspace's. */
+/*
+ * A privileged box acts as each source's owner. A caller must not get that right over another
+ * user's files by naming them as its workspace.
+ */
 static int
 check_sources(const struct prepare_host *host, const struct prepare_request *request, struct prepared *p, struct error *e)
 {
@@ -362,7 +383,10 @@ check_sources(const struct prepare_host *host, const struct prepare_request *req
         return 0;
 }
 
-/* Whom the payload is outside: ourselves, or, as root, an id that is nobody else's while the lease of its name is held. */
+/*
+ * The payload's outside uid: this user's, or for root an id that no other sandbox has while the
+ * lease of its name is locked.
+ */
 static int
 choose_identity(const struct prepare_host *host, struct prepared *p, struct plan_request *request, struct error *e)
 {
@@ -396,7 +420,7 @@ has_groups(const struct host_facts *facts)
         return facts->cgroup.unified[0] != '\0';
 }
 
-/* What programs call the template leads to it, whichever version the host's own name for it means. */
+/* The template's commands lead to it, whichever version the host's own name for it means. */
 static int
 add_links(struct prepared *p, struct plan_request *request, struct error *e)
 {
@@ -415,7 +439,10 @@ add_links(struct prepared *p, struct plan_request *request, struct error *e)
         return 0;
 }
 
-/* Outside everything that the sandbox may write in, or its own directory would be one of the workspace. */
+/*
+ * Outside everything that the sandbox may write, because otherwise its own directory would be in
+ * the workspace.
+ */
 static int
 choose_keeping(const struct prepare_host *host, const struct prepare_request *asked, struct prepared *p, struct plan_request *request, struct error *e)
 {
@@ -462,7 +489,7 @@ walk(const struct prepare_host *host, const struct prepare_request *request, str
         return make_plan(host, request, p, e);
 }
 
-/* The setting that names a secret of the provider's own ("api_key_ref"), or NULL. */
+/* The setting that names one of the provider's own secrets ("api_key_ref"), or NULL. */
 static const char *
 reference_of(const struct spec *spec)
 {
@@ -477,7 +504,10 @@ reference_of(const struct spec *spec)
         return NULL;
 }
 
-/* After everything was judged, references too; and no value was fetched, for nobody is there to take it. */
+/*
+ * Called after everything was judged, references too; no value was fetched, because no command
+ * would receive it.
+ */
 static int
 fail_without_engine(const struct spec *spec, struct error *e)
 {

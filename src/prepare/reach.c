@@ -1,8 +1,9 @@
 /*
- * prepare/reach.c - could this user have come to a file of the host?
+ * prepare/reach.c - could this user have opened a host file?
  *
- * Room: prepare (joining). Touches: fd, directories of the host (looking only).
- * Theory: modes are read from handles, one name at a time and without links, and the last handle has to be the file that will be shown.
+ * Room: prepare (joining). Touches: fd, directories of the host (reading only).
+ * Theory: modes are read from handles, one name at a time and without links, and the last handle
+ * must be the file that will be shown.
  */
 #include "prepare/reach.h"
 
@@ -18,7 +19,10 @@
 
 enum { NAME_LEN = 256 };
 
-/* POSIX says that the first class that fits decides: an owner has the owner's bits alone. A caller may be in the group or not: both must permit it. */
+/*
+ * POSIX: the first class that matches decides, so an owner has only the owner's bits. It is unknown
+ * whether the caller is in the group: both the group and the others must permit it.
+ */
 static bool
 may(int fd, const struct stat *st, uint32_t uid, bool wants_read)
 {
@@ -35,7 +39,7 @@ may(int fd, const struct stat *st, uint32_t uid, bool wants_read)
         return getxattr(link, "system.posix_acl_access", NULL, 0) < 0 && (errno == ENODATA || errno == ENOTSUP);
 }
 
-/* The next name of `path`, which is moved past it; false: it is too long. */
+/* Takes the next name from `path` and advances it; false if the name is too long. */
 static bool
 next_name(const char **path, char ret[NAME_LEN])
 {

@@ -1,5 +1,5 @@
 /*
- * prepare/runtime.c - templates: which interpreter a name means.
+ * prepare/runtime.c - templates: which interpreter a name selects.
  *
  * Room: prepare (joining). Touches: mem.
  * Knows names and versions. Knows nothing of where programs lie: that is interpreters.c.
@@ -51,7 +51,10 @@ runtime_family_find(const char *name, size_t len)
         return NULL;
 }
 
-/* The version of a name: where the letters end. "" if there is none. NULL where anything but digits and points follows. */
+/*
+ * The version in a name: the part after the letters. "" if missing; NULL if it contains anything
+ * but digits and points.
+ */
 static const char *
 version_of(const char *name)
 {
@@ -76,7 +79,7 @@ runtime_version_compare(const char *left, const char *right)
         return 0;
 }
 
-/* "3" and "3.13" are beginnings of "3.13.1"; "3.1" is none. */
+/* Is `left` a version prefix? "3" and "3.13" are prefixes of "3.13.1"; "3.1" is not. */
 static bool
 is_beginning(const char *asked, const char *version)
 {

@@ -1,8 +1,9 @@
 /*
- * prepare/secrets.c - secrets for one command, where no other process is asked for them.
+ * prepare/secrets.c - secrets for one command, when this process asks the sources itself.
  *
- * Room: prepare (joining). Touches: the host's sources of credentials, commands among them.
- * Theory: in a file of its own, so that the keeper, which asks another process, links nothing that executes.
+ * Room: prepare (joining). Touches: the host's sources of credentials, including commands.
+ * Theory: in its own file, so that the keeper, which asks another process, links no code that
+ * executes programs.
  */
 #include "prepare/prepare.h"
 #include "secret/sources.h"
@@ -26,8 +27,9 @@ fetch(struct arena *arena, const struct prepared *p, const struct secret_bound *
 }
 
 /*
- * The workspace may say what it needs, but not which of the host's secrets that is: whoever can write there could bind any of them to a
- * variable that was permitted. The host file has to name the inventory.
+ * The workspace may say what it needs, but not which of the host's secrets that is: any user who
+ * can write there could bind any secret to a permitted variable. The host file must name the
+ * inventory.
  */
 static int
 check_tied(const struct prepared *p, struct error *e)

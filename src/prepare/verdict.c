@@ -1,8 +1,9 @@
 /*
- * prepare/verdict.c - the whole way from the bytes of a manifest to the answer.
+ * prepare/verdict.c - all stages from the bytes of a manifest to the verdict.
  *
  * Room: prepare (joining). Touches: whatever the reader touches.
- * Knows the order of the stages. Knows nothing of how any of them decides. The later ones, which read no text, are in judge.c.
+ * Knows the order of the stages. Knows nothing of how any of them decides. The later ones, which
+ * read no text, are in judge.c.
  */
 #include "prepare/verdict.h"
 
@@ -30,7 +31,7 @@ verdict_stage_find(const char *name)
         return -1;
 }
 
-/* Errors of a stage go to the findings once: some stages put them there themselves, helpers do not. */
+/* Adds errors of a stage to the findings once: some stages add them themselves, helpers do not. */
 static int
 record(struct findings *findings, size_t errors_before, struct error *e)
 {
@@ -40,8 +41,9 @@ record(struct findings *findings, size_t errors_before, struct error *e)
 }
 
 /*
- * Reads the SECRETS.md that the block names, unless the host's rules say what it declares. One that is not there, or
- * that may not be read, is left for authorise() to name in its order; one that is there and wrong is an error at once.
+ * Reads the SECRETS.md that the block names, unless the host's rules declare its content. If it is
+ * missing or may not be read, authorise() reports it in its order. If it exists and is wrong, that
+ * is an error at once.
  */
 static int
 read_inventory(struct arena *arena, const struct spec *spec, const struct verdict_host *host, struct error *e)

@@ -1,9 +1,10 @@
 /*
- * sandbox/beneath.c - what lies beneath a mount source.
+ * sandbox/beneath.c - finds what is beneath a mount source.
  *
  * Room: sandbox (joining). Touches: two files of /proc.
- * Theory: the kernel lists every mount and every bound socket; looking through those lists costs as much for a huge tree as
- * for an empty one. Mount paths are octal-escaped there (blank, tab, line end, backslash); socket paths stand to the end of the line.
+ * Theory: the kernel lists every mount and every bound socket, so a search costs the same for a
+ * huge tree as for an empty one. Mount paths are octal-escaped there (blank, tab, line end,
+ * backslash); socket paths extend to the end of the line.
  */
 #include "sandbox/beneath.h"
 
@@ -29,7 +30,7 @@ field(const char *line, int index, size_t *ret_len)
         return line;
 }
 
-/* "\040" and its like, up to the last byte there is; anything else stands for itself. */
+/* Decodes "\040" and similar, up to the largest byte; any other text is taken literally. */
 static bool
 is_escape(const char *text, size_t len)
 {

@@ -1,5 +1,5 @@
 /*
- * sandbox/caps.c - the caps of a spec as the gate is told them.
+ * sandbox/caps.c - converts the caps of a spec to the form that the gate receives.
  *
  * Room: sandbox (joining). Touches: nothing.
  */

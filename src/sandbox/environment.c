@@ -2,8 +2,9 @@
  * sandbox/environment.c - the environment of a command.
  *
  * Room: sandbox (joining). Touches: the caller's environment, through an argument.
- * Theory: base set, then what saves time where there is no network, then passthrough, then secrets, then the caller's own -e; a later value replaces an earlier one.
- * Nothing is inherited (P13).
+ * Theory: base set, then variables that save time without a network, then passthrough, then
+ * secrets, then the caller's own -e; a later value replaces an earlier one. Nothing is inherited
+ * (P13).
  */
 #include "sandbox/environment.h"
 
@@ -45,7 +46,10 @@ set(struct arena *arena, struct environment *env, const char *name, const char *
         return 0;
 }
 
-/* Where a command installs programs of its own: pip's and npm's user-wide place. The system's are read-only. */
+/*
+ * Where a command can install programs: the user-wide places of pip and npm. The system's are
+ * read-only.
+ */
 
 static const char *
 search_path(struct arena *arena, const struct environment_request *r)
@@ -62,8 +66,9 @@ search_path(struct arena *arena, const struct environment_request *r)
 }
 
 /*
- * A shell inside is not to be taken for one of the host. bash and zsh have words of their own for the directory; sh, dash and what starts a shell later
- * expand $PWD, bash too. A prompt that the user's own files set inside wins.
+ * The prompt shows that a shell inside is not one of the host. bash and zsh have their own escapes
+ * for the directory; sh, dash and shells that start later expand $PWD, and so does bash. A prompt
+ * in the user's own files inside overrides it.
  */
 static int
 set_prompt(struct arena *arena, const struct environment_request *r, struct environment *env, struct error *e)
@@ -75,7 +80,7 @@ set_prompt(struct arena *arena, const struct environment_request *r, struct envi
         return set(arena, env, "PS1", prompt ? prompt : "(carrel) $ ", e);
 }
 
-/* The same user that /etc/passwd inside names. */
+/* The same user as in /etc/passwd inside. */
 static int
 set_user(struct arena *arena, struct environment *env, struct error *e)
 {
@@ -107,8 +112,9 @@ set_base(struct arena *arena, const struct environment_request *r, struct enviro
 }
 
 /*
- * Where network.egress lists nothing no second attempt can succeed: package managers say at once what npm says after 70 s. A sandbox that is to get a list while it
- * lives (metadata.carrel.egress) keeps their defaults.
+ * If network.egress lists nothing, no retry can succeed: package managers then fail at once (npm
+ * would take 70 s). A sandbox whose list may change while it lives (metadata.carrel.egress) keeps
+ * their defaults.
  */
 static int
 set_retries(struct arena *arena, const struct environment_request *r, struct environment *env, struct error *e)
@@ -134,7 +140,7 @@ set_passthrough(struct arena *arena, const struct environment_request *r, struct
         return 0;
 }
 
-/* What the caller replaces is not written down first. */
+/* A variable that the caller replaces is not written first. */
 static bool
 is_replaced(const struct environment_request *r, const char *name)
 {

@@ -1,9 +1,11 @@
 /*
- * sandbox/gitconfig.c - /etc/gitconfig of a sandbox: who commits, as the caller's own configuration of git says.
+ * sandbox/gitconfig.c - /etc/gitconfig of a sandbox: the committer's identity, from the caller's
+ * own git configuration.
  *
  * Room: sandbox (joining). Touches: files of the caller's home (reading only).
- * Theory: a commit made inside has to be the caller's, and git of the host is not asked: its configuration may run programs. The files are read in the order
- * in which git reads them, the last value wins; three keys are taken.
+ * Theory: a commit made inside must have the caller as its author. The host's git is not run,
+ * because its configuration may run programs. The files are read in git's order and the last value
+ * wins; only three keys are taken.
  */
 #include "sandbox/gitconfig.h"
 
@@ -17,9 +19,10 @@
 enum { PATH_ROOM = 4096, DEPTH_MAX = 4, FILES_MAX = 32 };
 
 /*
- * Below everything that the command sets itself. Files of a mount may be another user's, and what lies in the sandbox is the command's own; a worktree
- * whose directory is not mounted must not be forgotten by gc. Owners of files are other numbers inside: the index, written on the host, would say that every
- * file has changed, and `git reset --hard` would write them all, protected ones too.
+ * The command's own configuration overrides these. Files of a mount may belong to another user, and
+ * files inside are the command's own, so every directory is safe. A worktree whose directory is not
+ * mounted must not be removed by gc. Owner ids differ inside: with the host's index git would treat
+ * every file as changed, and `git reset --hard` would write them all, protected ones too.
  */
 #define OWN "[safe]\n\tdirectory = *\n[core]\n\tcheckStat = minimal\n[gc]\n\tworktreePruneExpire = never\n"
 
@@ -31,14 +34,14 @@ struct reading {
         struct arena *arena;
         const struct gitconfig_request *r;
         unsigned files;
-        bool is_unsure;                        /* a condition was not understood, and who commits hangs on it */
+        bool is_unsure;         /* a condition was not understood, and the identity depends on it */
         bool is_full;
         const char *values[KEY_MAX];
 };
 
 static void read_file(struct reading *g, const char *path, unsigned depth, bool is_sure);
 
-/* Where `path` leads, said in the file `from`. */
+/* The path to which `path`, written in the file `from`, refers. */
 static bool
 resolve(const struct reading *g, const char *from, const char *path, char ret[PATH_ROOM])
 {
@@ -56,7 +59,7 @@ resolve(const struct reading *g, const char *from, const char *path, char ret[PA
 
 enum answer { NO, YES, UNKNOWN };
 
-/* The condition between "includeif." and ".path". Only directories by their words are understood. */
+/* The condition between "includeif." and ".path". Only directory patterns are understood. */
 static enum answer
 holds(const struct reading *g, const char *condition, size_t len)
 {
@@ -92,7 +95,7 @@ follow(struct reading *g, const char *from, const struct git_entry *entry, unsig
                 read_file(g, path, depth + 1, is_sure && answer == YES);
 }
 
-/* What cannot be said in one line of printable text is no name. */
+/* A value that is not one line of printable text is not a name. */
 static bool
 is_printable(const char *text)
 {
@@ -141,7 +144,7 @@ read_file(struct reading *g, const char *path, unsigned depth, bool is_sure)
         }
 }
 
-/* In quotes, as git writes it. */
+/* In quotes, in git's syntax. */
 static const char *
 with_line(struct arena *arena, const char *text, const char *line, const char *value)
 {

@@ -1,5 +1,5 @@
 /*
- * sandbox/hear.c - what a run is told: by pid 1, by the backend, by signals.
+ * sandbox/hear.c - handles what a run receives: messages of pid 1 and the backend, and signals.
  *
  * Room: sandbox (joining). Touches: fd, the caller's terminal.
  */
@@ -78,7 +78,7 @@ take_terminal(struct session *s, struct wire_message *m)
         terminal_raw(&s->mode, s->o->in);
 }
 
-/* Nothing is run behind a wall that does not hold. */
+/* A command never runs behind a wall that does not work. */
 static void
 session_break(struct session *s, const struct error *e)
 {
@@ -107,7 +107,7 @@ session_hear_guest(struct session *s)
         if (got == -EAGAIN)
                 return;
         if (got == -EMFILE && m.kind == WIRE_WALL_LISTENED)
-                got = 1;                       /* no place for its sockets: hold tells the gate so */
+                got = 1;                       /* no room for its sockets: hold tells the gate */
         if (got <= 0) {
                 s->guest_is_done = true;
                 return;
@@ -131,7 +131,10 @@ session_hear_guest(struct session *s)
         wire_message_close(&m);
 }
 
-/* Of a box that ended, the last words are in the socket. One whose maker is gone lives on: it ends when we hang up. */
+/*
+ * When a box ends, its last messages are still in the socket. A box whose maker is gone lives on:
+ * it ends when this process closes the socket.
+ */
 static void
 hear_last_words(struct session *s)
 {
@@ -146,7 +149,7 @@ hear_last_words(struct session *s)
         }
 }
 
-/* One that ends the sandbox is the word of the outcome, whatever the command managed to say first. */
+/* A limit that ends the sandbox decides the outcome, even if the command reported first. */
 static void
 hear_kept(struct session *s, const struct backend_news *news)
 {
@@ -199,11 +202,15 @@ session_hear_backend(struct session *s)
                 hear_last_words(s);
         if (s->box_is_done && s->was_started && clock_boot_ms() >= s->deadline) {
                 s->is_cut = s->is_cut || !s->is_decided;
-                session_decide(s, OUTCOME_TIMED_OUT);  /* by the maker, while we were stopped */
+                /* by the maker, while this process was stopped */
+                session_decide(s, OUTCOME_TIMED_OUT);
         }
 }
 
-/* The command stops with us, as it would without a sandbox; its limit goes on (sandbox/limits.c; the maker's, while we stand still). */
+/*
+ * The command stops with this process, as it would without a sandbox. Its time limit continues
+ * (sandbox/limits.c; the maker's limit while this process is stopped).
+ */
 static void
 stand_still(struct session *s)
 {
@@ -216,7 +223,8 @@ stand_still(struct session *s)
         (void)sigemptyset(&stop);
         (void)sigaddset(&stop, SIGTSTP);
         (void)raise(SIGTSTP);
-        (void)sigprocmask(SIG_UNBLOCK, &stop, NULL);   /* here; or not at all, where no shell could wake us */
+        /* The stop happens here, or not at all if no shell could continue us. */
+        (void)sigprocmask(SIG_UNBLOCK, &stop, NULL);
         (void)sigprocmask(SIG_BLOCK, &stop, NULL);
         if (was_raw && !session_is_in_background(s))
                 terminal_raw(&s->mode, s->o->in);
@@ -245,9 +253,10 @@ session_hear_signals(struct session *s)
                 (void)wire_send(s->guest, WIRE_SIGNAL, &number, sizeof number, NULL, 0);
                 if (info.ssi_signo != SIGINT && info.ssi_signo != SIGTERM && info.ssi_signo != SIGHUP && info.ssi_signo != SIGQUIT)
                         continue;
-                if (s->box_is_done)            /* only a reader is left that does not read */
+                if (s->box_is_done)            /* only the output of a blocked reader remains */
                         session_abandon_output(s);
-                else if (s->grace != SESSION_NEVER)    /* the first waits in the socket even while the box is being made */
+                /* the first signal waits in the socket even while the box is being created */
+                else if (s->grace != SESSION_NEVER)
                         session_end(s, OUTCOME_KILLED);
                 else
                         s->grace = session_after(clock_boot_ms(), GRACE_MS);

@@ -1,7 +1,8 @@
 /*
- * sandbox/limits.c - what a run is held to while it lasts: time, CPU time, free space; and how long its reader may take.
+ * sandbox/limits.c - enforces limits during a run: time, CPU time, free space, and the time a
+ * reader may take.
  *
- * Room: sandbox (joining). Touches: clock, the backend, file systems (looking).
+ * Room: sandbox (joining). Touches: clock, the backend, file systems (reading only).
  */
 #include <sys/statvfs.h>
 
@@ -14,10 +15,11 @@ enum { FLOOR_LOOK_MS = 250, CPU_LOOK_MIN_MS = 2, LATE_MS = 2000 };
 static void
 look_at_cpu(struct session *s, uint64_t now)
 {
-        uint64_t used_ns = s->o->backend->cpu_ns(s->box), used_ms = used_ns / 1000000;        /* the limit in nanoseconds may be past any number */
+        /* the limit in nanoseconds may overflow */
+        uint64_t used_ns = s->o->backend->cpu_ns(s->box), used_ms = used_ns / 1000000;
         uint64_t left_ms;
 
-        if (used_ns == UINT64_MAX) {           /* no counters yet: the backend says when there are */
+        if (used_ns == UINT64_MAX) {       /* no counters yet: the backend reports when there are */
                 s->cpu_look = SESSION_NEVER;
                 return;
         }
@@ -65,7 +67,10 @@ session_look_at_limits(struct session *s)
         return next > now ? next - now : 0;
 }
 
-/* A command that was ended on our side has had its say: a reader that does not read may hold us up for a moment, not for ever. Of one that ended by itself every byte waits. */
+/*
+ * After the runtime ended a command, a blocked reader may delay the return for a moment only. After
+ * a command that ended by itself, all output is kept until it is read.
+ */
 uint64_t
 session_look_at_drain(struct session *s)
 {

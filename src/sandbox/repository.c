@@ -1,10 +1,12 @@
 /*
- * sandbox/repository.c - what git of the host runs because files of a repository lead there (H4).
+ * sandbox/repository.c - finds what the host's git runs because files of a repository point to it
+ * (H4).
  *
- * Room: sandbox (joining). Touches: fd, host directories (looking only).
- * Theory: names alone are not enough: `core.hooksPath` and `include.path` name others, a link in `.git/hooks` leads to another file, and a submodule has
- * a configuration and hooks of its own, which `git status` at the top reads. Each is found by a look with bounds, and held like the
- * rows of the table. Paths are followed by their words; where a link is on the way hold() refuses.
+ * Room: sandbox (joining). Touches: fd, host directories (reading only).
+ * Theory: fixed names are not enough. `core.hooksPath` and `include.path` name other files, and a
+ * link in `.git/hooks` leads to another file. A submodule has its own configuration and hooks,
+ * which `git status` at the top reads. A bounded search finds each of them, and each is held like
+ * the rows of the table. Paths are resolved as text; hold() refuses a path with a link in it.
  */
 #include "sandbox/repository.h"
 
@@ -66,7 +68,7 @@ read_text(const struct repository *r, const char *path, size_t max, size_t *ret_
         return ref_file_read_beneath(r->arena, r->fd, path, max, NULL, &bytes, ret_len, &ignored) < 0 ? NULL : bytes;
 }
 
-/* -- where its files lead ------------------------------------------------------------------------------------------ */
+/* -- what its files point to ------------------------------------------------------------------ */
 
 static void
 hold_links(struct looking *l, const char *directory)
@@ -98,7 +100,10 @@ is_include(const char *key)
 
 static void follow(struct looking *l, const char *config, const char *tree, unsigned depth);
 
-/* `base`: the directory that it lies in, NULL: outside of the source; `tree`: the one that hooks run in. */
+/*
+ * `base`: the directory that contains it, NULL: outside of the source; `tree`: the directory in
+ * which hooks run.
+ */
 static void
 follow_text(struct looking *l, const char *bytes, size_t len, const char *base, const char *tree, unsigned depth)
 {
@@ -119,7 +124,7 @@ follow_text(struct looking *l, const char *bytes, size_t len, const char *base, 
         }
 }
 
-/* An included file may lead on. */
+/* An included file may include others. */
 static void
 follow(struct looking *l, const char *config, const char *tree, unsigned depth)
 {
@@ -132,7 +137,7 @@ follow(struct looking *l, const char *config, const char *tree, unsigned depth)
                 follow_text(l, bytes, len, base, tree, depth);
 }
 
-/* The hooks of a linked worktree are where its repository says, seen from the worktree. */
+/* The hooks of a linked worktree are where its repository says, relative to the worktree. */
 static void
 follow_common(struct looking *l)
 {
@@ -179,7 +184,7 @@ is_directory(const struct repository *r, const char *path)
         return fstatat(r->fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Names of submodules may have slashes: what has no HEAD is on the way to one. */
+/* Submodule names may contain slashes: a directory without HEAD may lead to one. */
 static void
 hold_modules(struct looking *l, const char *directory, unsigned depth)
 {
@@ -202,7 +207,7 @@ hold_modules(struct looking *l, const char *directory, unsigned depth)
                 (void)closedir(list);
 }
 
-/* Linked worktrees of the top, wherever they lie: git in one of them reads these. */
+/* Linked worktrees of the top, wherever they are: git in one of them reads these files. */
 static void
 hold_worktrees(struct looking *l, const char *directory)
 {
@@ -224,7 +229,10 @@ hold_worktrees(struct looking *l, const char *directory)
                 (void)closedir(list);
 }
 
-/* `tree` may be the top of a repository: with a directory `.git`, or with a file that says where it is. */
+/*
+ * `tree` may be the top of a repository: it has a directory `.git`, or a file that says where it
+ * is.
+ */
 static void
 hold_nested(struct looking *l, const char *tree)
 {
@@ -259,7 +267,9 @@ hold_link(void *looking, const char *name)
                 hold_nested(l, name);
 }
 
-/* Repositories that are not registered: a prompt looks into them as soon as somebody enters. */
+/*
+ * Repositories that are not registered: a shell prompt runs git in them as soon as a person enters.
+ */
 static void
 look_below(struct looking *l, const char *directory, unsigned depth)
 {

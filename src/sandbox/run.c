@@ -1,13 +1,15 @@
 /*
- * sandbox/run.c - one command in a sandbox of its own.
+ * sandbox/run.c - runs one command in its own sandbox.
  *
- * Room: sandbox (joining). Touches: fd, processes (through a backend), signals, clock, the caller's terminal.
+ * Room: sandbox (joining). Touches: fd, processes (through a backend), signals, clock, the caller's
+ * terminal.
  *
  *     making --guest: EXEC_STARTED--> running --guest: EXEC_ENDED--> ending --box gone, output drained--> over
  *       | any failure                    | deadline, CPU limit, floor, second signal: kill
  *       +-------------> ending <---------+
  *
- * Theory: one loop over poll(2). The word of the outcome is decided once: whoever ends the command first writes it (P10).
+ * Theory: one loop over poll(2). The word of the outcome is decided once: the first cause that ends
+ * the command sets it (P10).
  */
 #include "sandbox/run.h"
 
@@ -23,7 +25,7 @@
 #include "sandbox/session.h"
 #include "spec/spec.h"
 
-enum { BACKGROUND_LOOK_MS = 250 };      /* nothing tells that a job came to the foreground */
+enum { BACKGROUND_LOOK_MS = 250 };      /* no event reports that a job came to the foreground */
 
 static bool
 is_over(const struct session *s)
@@ -31,7 +33,7 @@ is_over(const struct session *s)
         return s->box_is_done && stream_is_over(&s->out) && stream_is_over(&s->err);
 }
 
-/* Whoever waits for the command learns at once why it does not get on. */
+/* The person waiting for the command sees at once why it makes no progress. */
 static void
 say_refusal(struct session *s)
 {
@@ -59,7 +61,8 @@ one_turn(struct session *s)
 
         (void)stream_poll(&s->in, fds + 3);
         if (session_is_in_background(s)) {
-                fds[3].fd = -1;                        /* reading would stop us, and what comes is for another job */
+                /* reading would stop this process, and the input is for another job */
+                fds[3].fd = -1;
                 timeout = timeout < 0 || timeout > BACKGROUND_LOOK_MS ? BACKGROUND_LOOK_MS : timeout;
         }
         (void)stream_poll(&s->out, fds + 5);
@@ -79,11 +82,11 @@ one_turn(struct session *s)
         (void)stream_move(&s->err, fds + 7, 2);
         (void)stream_move(&s->in, fds + 3, 2);
         if (stream_is_over(&s->in) && s->in.to >= 0 && !s->o->wants_terminal) {
-                (void)close(s->in.to);         /* the command sees the end of its input */
+                (void)close(s->in.to);         /* the command reads the end of its input */
                 s->in.to = -1;
         }
         if (s->guest_is_done && !s->box_is_done)
-                session_kill(s);                   /* nobody inside answers any more; why is for the backend to say */
+                session_kill(s);       /* pid 1 does not answer any more; the backend reports why */
 }
 
 static int

@@ -1,5 +1,5 @@
 /*
- * sandbox/session.c - one run while it lasts: its clock, its one word, its end.
+ * sandbox/session.c - one run in progress: its clock, its outcome, its end.
  *
  * Room: sandbox (joining). Touches: clock, the backend.
  */

@@ -1,9 +1,11 @@
 /*
- * sandbox/sources.c - the host directories behind a spec's mounts and tools.
+ * sandbox/sources.c - opens, examines and holds the host directories behind a spec's mounts and
+ * tools.
  *
- * Room: sandbox (joining). Touches: fd, host directories (looking only).
- * Theory: a source is opened once, by handle; its real path is read back from the handle and judged again, because the
- * words that were permitted may have led through a symbolic link to a place that is not (P3, B14).
+ * Room: sandbox (joining). Touches: fd, host directories (reading only).
+ * Theory: a source is opened once, by handle. Its real path is read back from the handle and judged
+ * again, because the permitted path may have led through a symbolic link to a place that is not
+ * permitted (P3, B14).
  */
 #include "sandbox/sources.h"
 
@@ -36,8 +38,8 @@ struct opening {
         const struct sources_volumes *volumes;
         bool as_owner;
         struct sources *s;
-        size_t config_count;           /* names that are judged by what they say */
-        struct worktree tree;          /* of the workspace's mount; its repository's directory is open as tree_fd */
+        size_t config_count;           /* names that are judged by their content */
+        struct worktree tree;  /* of the workspace's mount; tree_fd is its repository's directory */
         int tree_fd;
 };
 
@@ -67,18 +69,18 @@ is_below(const char *path, const char *root)
 
 struct protecting {
         struct opening *o;
-        bool is_tree, is_common;       /* a linked worktree; its repository's directory */
+        bool is_tree, is_common;       /* a linked worktree; the directory of its repository */
         int fd;                        /* the source */
-        bool is_writable;              /* may we, and so the payload, make names in it? */
+        bool is_writable;            /* may this process, and so the payload, create names in it? */
         struct plan_protect *items;
         size_t count;
-        const char *index;             /* of git; NULL: none */
+        const char *index;             /* git's; NULL: none */
         size_t index_len;
         bool is_index_read;
         char *leads;                   /* LEADS_ROOM; NULL: none yet */
         size_t leads_len;
-        char tracked[PATH_ROOM];       /* the last one that was noted */
-        bool has_more[2];              /* 'L', 'T' is among them */
+        char tracked[PATH_ROOM];       /* the last tracked name that was recorded */
+        bool has_more[2];              /* 'L' or 'T' is in the list */
 };
 
 static bool
@@ -111,7 +113,7 @@ refuse_link(const char *path, struct error *e)
         return -1;
 }
 
-/* A mount holds a name; the same file could be written through its other one. */
+/* A mount holds a name; the same file could still be written through a second hard link. */
 static int
 refuse_second_name(const char *path, struct error *e)
 {
@@ -120,7 +122,10 @@ refuse_second_name(const char *path, struct error *e)
         return -1;
 }
 
-/* The index of the repository whose top this source is, read once; NULL where there is none, or none that can be read whole. */
+/*
+ * The index of the repository at this source's top, read once. NULL if it is missing or cannot be
+ * read whole.
+ */
 static const char *
 index_of(struct protecting *p, size_t *ret_len)
 {
@@ -142,7 +147,7 @@ is_content(struct protecting *p, const char *path, unsigned flags)
         return index && git_index_tracks(index, len, path) == GIT_TRACKS_YES;
 }
 
-/* Beneath a `.git` that is not there nothing is looked for: making one is reported as such. */
+/* Beneath a missing `.git` nothing is examined: its creation is reported. */
 static bool
 is_in_absent_git(const char *piece, const char *path)
 {
@@ -151,7 +156,7 @@ is_in_absent_git(const char *piece, const char *path)
         return strcmp(piece, path) != 0 && len >= 4 && strcmp(piece + len - 4, ".git") == 0 && (len == 4 || piece[len - 5] == '/');
 }
 
-/* Is it a configuration that can be read, or none yet, and may it be changed? */
+/* Is it a configuration that is missing or can be read, and may it change? */
 static bool
 is_judged(struct protecting *p, const char *path, unsigned flags, bool is_there)
 {
@@ -174,7 +179,7 @@ is_judged(struct protecting *p, const char *path, unsigned flags, bool is_there)
         return got == 0;
 }
 
-/* What becomes of one name: looked at from its first piece on. See the card of plan/protect.c. */
+/* Decides the state of one name, component by component. See the card of plan/protect.c. */
 static int
 protect_one(struct protecting *p, const char *path, unsigned flags, const char *why, struct error *e)
 {
@@ -198,7 +203,8 @@ protect_one(struct protecting *p, const char *path, unsigned flags, const char *
                 *item = (struct plan_protect){ .path = piece, .why = why };
                 if (fstatat(p->fd, piece, &st, AT_SYMLINK_NOFOLLOW) < 0) {
                         if (errno != ENOENT || !p->is_writable || is_in_absent_git(piece, path))
-                                return 0;      /* what cannot be made by us cannot be made by the payload either */
+                                /* a name that we cannot create, the payload cannot create either */
+                                return 0;
                         item->path = arena_text(p->o->arena, path);
                         if (!item->path)
                                 return fail(e, ERROR_NO_MEMORY, "no memory for a protected name");
@@ -207,7 +213,7 @@ protect_one(struct protecting *p, const char *path, unsigned flags, const char *
                         break;
                 }
                 if ((flags & PROTECT_MAKE) != 0 && *end == '\0')
-                        return 0;              /* its parts have rows of their own */
+                        return 0;              /* its parts have their own rows */
                 if (S_ISLNK(st.st_mode))
                         return refuse_link(piece, e);
                 if (is_content(p, piece, flags)) {
@@ -237,7 +243,7 @@ refuse_part(const char *name, struct error *e)
         return -1;
 }
 
-/* What follows `outer` in `inner`: NULL if it is not beneath it, "" if they are the same. */
+/* The rest of `inner` below `outer`: NULL if it is not beneath, "" if they are the same. */
 static const char *
 rest_of(const char *inner, const char *outer)
 {
@@ -246,7 +252,7 @@ rest_of(const char *inner, const char *outer)
         return rest && *rest == '/' ? rest + 1 : rest;
 }
 
-/* A name of the workspace, which this source may show from within or from above as well. */
+/* A name of the workspace, which this source may show from inside or from above. */
 static int
 protect_name(struct protecting *p, const char *source, const char *name, unsigned flags, const char *why, struct error *e)
 {
@@ -273,7 +279,7 @@ protect_name(struct protecting *p, const char *source, const char *name, unsigne
         return longer ? protect_one(p, longer, flags, why, e) : fail(e, ERROR_NO_MEMORY, "no memory for a protected name");
 }
 
-/* Names of the top that end as the row says. */
+/* Names at the top that end as the row says. */
 static int
 protect_ending(struct protecting *p, const struct protect_row *row, struct error *e)
 {
@@ -325,7 +331,10 @@ hold_lead(void *holder, const char *path, unsigned flags, const char *why, struc
         return protect_one(holder, path, flags, why, e);
 }
 
-/* For the look when a command has ended. A repository that does not fit is reported then like a new one; gitlinks are not compared. */
+/*
+ * For the search after a command. A repository that does not fit is then reported like a new one;
+ * gitlinks are not compared.
+ */
 static void
 know_lead(void *holder, char letter, const char *path)
 {
@@ -349,7 +358,10 @@ know_lead(void *holder, char letter, const char *path)
         p->leads_len += len;
 }
 
-/* Where a file of the index lies in a directory of a name that is looked for below the top, or has such a name: that name. In an index they follow one another. */
+/*
+ * Finds, in the path of a file of the index, the name that is searched below the top. Equal names
+ * follow one another in an index.
+ */
 static void
 know_tracked(void *holder, const char *name)
 {
@@ -370,7 +382,7 @@ know_tracked(void *holder, const char *name)
         }
 }
 
-/* One that is not read to its end tracks nothing, as at the top. */
+/* An index that cannot be read to its end tracks nothing, as at the top. */
 static void
 know_all_tracked(struct protecting *p)
 {
@@ -383,7 +395,7 @@ know_all_tracked(struct protecting *p)
         p->has_more[1] = false;
 }
 
-/* What the repositories of the source lead to (H4). */
+/* Holds what the repositories of the source point to (H4). */
 static int
 protect_leads(struct protecting *p, const char *source, struct error *e)
 {
@@ -402,7 +414,7 @@ protect_leads(struct protecting *p, const char *source, struct error *e)
                 const char *slash = strrchr(p->o->tree.index, '/');
                 const char *at = arena_format(p->o->arena, "%s/%.*s", p->o->tree.common, slash ? (int)(slash - p->o->tree.index) : 0, p->o->tree.index);
 
-                know_lead(p, 'k', ".git");     /* a file, and there */
+                know_lead(p, 'k', ".git");     /* a file, and it exists */
                 know_lead(p, 'w', at ? at : "");
         }
         for (size_t i = 0; i < p->count; i++) {
@@ -416,7 +428,7 @@ protect_leads(struct protecting *p, const char *source, struct error *e)
         return 0;
 }
 
-enum role { PLAIN, TREE, COMMON };     /* what a source is of a linked worktree */
+enum role { PLAIN, TREE, COMMON };     /* a source's role in a linked worktree */
 
 static int
 protect_source(struct opening *o, struct plan_source *source, int fd, enum role role, struct error *e)
@@ -488,7 +500,10 @@ open_path(const struct opening *o, const char *path, int *ret_fd, struct error *
         return 0;
 }
 
-/* The real path must be permitted too: below the workspace for a relative one, below a root for an absolute one. */
+/*
+ * The real path must be permitted too: below the workspace for a relative one, below a root for an
+ * absolute one.
+ */
 static int
 judge_again(const struct opening *o, const struct plan_source *source, const char *named, bool is_tool, struct error *e)
 {
@@ -498,14 +513,17 @@ judge_again(const struct opening *o, const struct plan_source *source, const cha
                 return 0;
         for (size_t i = 0; named[0] == '/' && i < o->rules->mountable_count; i++)
                 if (o->rules->mountables[i].path && strcmp(o->rules->mountables[i].path, named) == 0)
-                        return 0;              /* the host itself named it, link or not */
+                        return 0;              /* the host file itself names it, link or not */
         (void)fail_at(e, ERROR_MOUNT_DENIED, "mounts", "link_leads_out", "%.200s leads to %.200s, which is not permitted", named, source->host_path);
         if (named[0] == '/' && o->rules->allow)
                 error_hint(e, "To permit it, run: %.80s %s %.120s", o->rules->allow, is_tool ? "tool" : "mount", source->host_path);
         return -1;
 }
 
-/* The whole disk of a partition is named by its parent in sysfs; a file system without a disk has none. */
+/*
+ * sysfs names the whole disk as the parent of a partition; a file system without a disk has no such
+ * entry.
+ */
 static int
 add_disk(const struct opening *o, const struct plan_source *source, struct error *e)
 {
@@ -531,7 +549,7 @@ add_disk(const struct opening *o, const struct plan_source *source, struct error
         return 0;
 }
 
-/* What the workspace is a linked worktree of comes in too, where it is the same owner's. */
+/* Adds the repository of a workspace that is a linked worktree, if it has the same owner. */
 static int
 add_common(struct opening *o, uint32_t owner, struct error *e)
 {
@@ -594,7 +612,9 @@ add_mount(struct opening *o, const char *named, const char *at, bool is_read_onl
 
 /* -- volumes -------------------------------------------------------------------------------------------------- */
 
-/* The volume where there is one, else the nearest directory above: it is asked how much room is left, and nothing else. */
+/*
+ * Opens the volume if it exists, else the nearest directory above it, only to find the free space.
+ */
 static int
 open_nearest(const struct opening *o, const char *path, int *ret_fd, bool *ret_is_above, struct error *e)
 {
@@ -628,7 +648,8 @@ add_volume(struct opening *o, const char *name, const char *at, bool is_read_onl
                 return fail(e, ERROR_NO_MEMORY, "no memory for a path");
         if (open_nearest(o, path, &fd, &is_unmade, e) < 0 || add_source(o, fd, &source, e) < 0 || !source)
                 return -1;
-        /* What it is called is kept as it was written; where it is, links and all, is what check_volumes() looks at. */
+        /* The name is kept as written; check_volumes() examines the real path, with links
+         * resolved. */
         s->volumes[index] = source->host_path;
         *source = (struct plan_source){ .host_path = path, .owner_uid = geteuid(), .owner_gid = getegid(), .is_directory = true, .device = source->device,
                                         .volume = name, .is_unmade = is_unmade, .volume_place = o->volumes->place, .volumes_max = o->volumes->most };
@@ -639,7 +660,10 @@ add_volume(struct opening *o, const char *name, const char *at, bool is_read_onl
         return add_disk(o, source, e);
 }
 
-/* Below a mount, a volume would be within reach of whatever sees the mount, and programs of the host act there. */
+/*
+ * Below a mount, the volume could be reached by anything that sees the mount, and host programs act
+ * there.
+ */
 static int
 check_volumes(const struct sources *s, struct error *e)
 {
@@ -655,7 +679,7 @@ check_volumes(const struct sources *s, struct error *e)
         return 0;
 }
 
-/* A mount at the home as well would be one of the two, and which, nobody wrote. */
+/* With a second mount at the home it would be unclear which one is meant. */
 static int
 open_home(struct opening *o, struct error *e)
 {

@@ -1,5 +1,6 @@
 /*
- * sandbox/start.c - the beginning of a run: pipes, a control socket, the command on its way before there is a box.
+ * sandbox/start.c - starts a run: pipes, a control socket, and the command, sent before the box
+ * exists.
  *
  * Room: sandbox (joining). Touches: fd, the backend.
  */
@@ -80,7 +81,8 @@ open_pipes(int pipes[3][2], struct error *e)
         for (int i = 0; i < 3; i++) {
                 if (pipe2(pipes[i], O_CLOEXEC) < 0)
                         return fail_sys(e, ERROR_BACKEND_FAILED, errno, "making pipes");
-                (void)fcntl(pipes[i][0], F_SETPIPE_SZ, PIPE_LEN);      /* a wish: the limit may be lower */
+                /* best effort: the system limit may be lower */
+                (void)fcntl(pipes[i][0], F_SETPIPE_SZ, PIPE_LEN);
         }
         return 0;
 }
@@ -103,7 +105,7 @@ open_streams(struct session *s, int pipes[3][2])
         (void)stream_set_nonblocking(pipes[2][0]);
         stream_init(&s->in, o->in, fd_take(&pipes[0][1]));
         s->in.owns_to = true;
-        s->in.sink = STREAM_FILE;              /* our own end: it does not block, and takes what it can */
+        s->in.sink = STREAM_FILE;        /* our own end: it does not block, and takes what it can */
         if (o->captures) {
                 stream_init_capture(&s->out, fd_take(&pipes[1][0]), RUN_CAPTURE_MAX);
                 stream_init_capture(&s->err, fd_take(&pipes[2][0]), RUN_CAPTURE_MAX);
@@ -131,7 +133,7 @@ session_start(struct session *s, struct error *e)
         if (run_wall_new(&s->wall, s->o->wall, s->guest, e) < 0)
                 return -1;
         result = s->o->wants_terminal ? 0 : open_pipes(pipes, e);
-        if (result == 0)       /* the command waits in the socket, so that pid 1 never waits for it */
+        if (result == 0)     /* the command waits in the socket, so that pid 1 never waits for it */
                 result = send_exec(s, (const int[]){ pipes[0][0], pipes[1][1], pipes[2][1] }, e);
         if (result == 0)
                 result = s->o->backend->start(&s->box, s->o->plan, s->o->sources, theirs, e);

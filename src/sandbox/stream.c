@@ -1,10 +1,10 @@
 /*
- * sandbox/stream.c - bytes on their way from one descriptor to another.
+ * sandbox/stream.c - moves bytes from one descriptor to another.
  *
  * Room: sandbox (joining). Touches: fd, mem.
- * Theory: the caller's descriptors are shared with other processes, so they are never made non-blocking. A pipe is
- * fed by splice(2) with its own non-blocking flag; a socket by MSG_DONTWAIT; a file cannot wait; anything else takes
- * one small write for each time poll(2) says it can.
+ * Theory: other processes share the caller's descriptors, so they are never made non-blocking. Data
+ * goes to a pipe with splice(2) and its own non-blocking flag, and to a socket with MSG_DONTWAIT. A
+ * file does not block. Anything else gets one small write each time poll(2) reports room.
  */
 #include "sandbox/stream.h"
 
@@ -88,7 +88,7 @@ stream_poll(const struct stream *s, struct pollfd *fds)
         return 2;
 }
 
-/* How much of `len` bytes the budget lets pass; the rest is counted as dropped. */
+/* How many of `len` bytes the budget permits; the rest is counted as dropped. */
 static size_t
 permitted(struct stream *s, size_t len)
 {
@@ -119,7 +119,10 @@ capture(struct stream *s, const char *bytes, size_t len)
         s->dropped += len - kept;
 }
 
-/* A command's three streams have theirs ready: most commands say little, and what is asked for in this size is mapped, and unmapped again. */
+/*
+ * Static buffers for a command's three streams: most commands print little, and an allocation of
+ * this size would be mapped and unmapped each time.
+ */
 static char first[STREAM_BUFFER], second[STREAM_BUFFER], third[STREAM_BUFFER];
 static struct ready { char *bytes; bool is_taken; } ready[] = { { first, false }, { second, false }, { third, false } };
 
@@ -145,7 +148,7 @@ give_buffer(char *buffer)
         free(buffer);
 }
 
-/* The source is over: what was held for its next read is all there is of it. */
+/* The source has ended: bytes held for its next read are written too. */
 static void
 flush_held(struct stream *s)
 {
@@ -156,7 +159,8 @@ flush_held(struct stream *s)
 static void
 fill(struct stream *s)
 {
-        static char raw[STREAM_BUFFER / VISIBLE_MAX - VISIBLE_HELD_MAX];       /* not cleared for each read */
+        /* not cleared before each read */
+        static char raw[STREAM_BUFFER / VISIBLE_MAX - VISIBLE_HELD_MAX];
         ssize_t got;
 
         if (!s->buffer && !(s->buffer = take_buffer())) {
@@ -166,7 +170,7 @@ fill(struct stream *s)
         got = s->escapes ? read(s->from, raw, sizeof raw) : read(s->from, s->buffer, STREAM_BUFFER);
         if (got < 0 && (errno == EAGAIN || errno == EINTR))
                 return;
-        if (got <= 0) {                        /* a terminal's master answers EIO when its last user is gone */
+        if (got <= 0) {             /* a terminal's master returns EIO when its last user is gone */
                 close_from(s);
                 if (s->visible.held_len > 0)
                         flush_held(s);
@@ -188,7 +192,8 @@ fill(struct stream *s)
 static int
 reader_is_gone(struct stream *s)
 {
-        if (errno != EPIPE && errno != ECONNRESET && errno != EBADF && (errno != EIO || s->sink == STREAM_FILE))   /* a terminal that is gone answers EIO */
+        /* a closed terminal returns EIO */
+        if (errno != EPIPE && errno != ECONNRESET && errno != EBADF && (errno != EIO || s->sink == STREAM_FILE))
                 s->error = errno;
         close_from(s);
         close_to(s);
@@ -227,7 +232,7 @@ move_inside(struct stream *s)
         }
         if (moved == 0)
                 close_from(s);
-        else if (errno == EAGAIN)              /* the other pipe is full: wait for it with bytes in hand */
+        else if (errno == EAGAIN)  /* the other pipe is full: wait for it with data in the buffer */
                 fill(s);
         else if (errno == EPIPE)
                 return reader_is_gone(s);

@@ -2,9 +2,11 @@
  * sandbox/terminal.c - the caller's own terminal.
  *
  * Room: sandbox (joining). Touches: the caller's terminal, clock.
- * Theory: with -t the command speaks to the terminal itself, and the terminal answers some of what it is asked (its size, its name) as if it was typed. An answer
- * that comes after the command's end must not be read by the caller's shell (P14): who restores waits until the terminal is quiet, and discards what came. It
- * waits where the terminal was shown anything that one could answer: any control sequence but those that are known to be answered by none.
+ * Theory: with -t the command writes to the terminal directly, and the terminal answers some
+ * queries (its size, its name) as if typed. The caller's shell must not read an answer that arrives
+ * after the command's end (P14). So restoring waits until the terminal is quiet, and discards its
+ * input. It waits only if the terminal received something that it could answer: any control
+ * sequence except those known to have no answer.
  *
  *     TEXT --ESC--> ESCAPE --[--> SEQUENCE --?--> PRIVATE        each back to TEXT with the byte that ends it
  */
@@ -53,14 +55,17 @@ is_one_of(const char *bytes, char c)
         return c != '\0' && strchr(bytes, c);
 }
 
-/* Modes that change what is shown, or how: wrapping, the cursor, the other screen, pasting. Others make some terminals report at once. */
+/*
+ * Modes that change the display: wrapping, the cursor, the alternate screen, pasting. Other modes
+ * make some terminals report at once.
+ */
 static bool
 is_silent_mode(uint32_t number)
 {
         return number == 1 || number == 7 || number == 12 || number == 25 || number == 1049 || number == 2004;
 }
 
-/* Where the next byte is; `*ret_asks` where this one may have asked something. */
+/* The state after this byte; `*ret_asks` is set if this byte may complete a query. */
 static enum place
 step(struct terminal_mode *mode, char c, bool *ret_asks)
 {
@@ -68,7 +73,8 @@ step(struct terminal_mode *mode, char c, bool *ret_asks)
         enum place place = mode->place;
 
         if (place == TEXT) {
-                *ret_asks = is_one_of("\005\220\230\232\233\235\236\237", c);     /* ENQ, and one byte for ESC and another */
+                /* ENQ, and C1 bytes that stand for ESC and another byte */
+                *ret_asks = is_one_of("\005\220\230\232\233\235\236\237", c);
                 return c == '\033' ? ESCAPE : TEXT;
         }
         if (place == ESCAPE) {
@@ -98,7 +104,7 @@ terminal_show(struct terminal_mode *mode, const char *bytes, size_t len)
         mode->may_answer = mode->may_answer || asks;
 }
 
-/* In the background reading would stop us. */
+/* In the background, reading would stop this process. */
 static void
 drain(int fd)
 {

@@ -1,5 +1,5 @@
 /*
- * sandbox/time_allowed.c - how long one command may run: what was written, what the call asks, what the front has as a default.
+ * sandbox/time_allowed.c - chooses how long one command may run.
  *
  * Room: sandbox (joining). Touches: nothing.
  */

@@ -2,8 +2,9 @@
  * sandbox/wall.c - the wall of one run.
  *
  * Room: sandbox (joining). Touches: fd, processes (the gate), clock.
- * Theory: a run is keeper and box to its gate. What is asked for while there is no gate waits in the queues of sockets held here; nothing opens. A gate that ends
- * is started again, each time after a longer pause, for as long as the run lasts.
+ * Theory: for its gate, a run is both keeper and box. While no gate runs, requests wait in the
+ * queues of sockets held here, and nothing opens. A gate that ends is started again, each time
+ * after a longer pause, for as long as the run lasts.
  */
 #include "sandbox/wall.h"
 
@@ -57,7 +58,7 @@ send_config(struct run_wall *w)
         return len == 0 ? -E2BIG : wire_send(w->gate, WIRE_GATE_CONFIG, body, len, NULL, 0);
 }
 
-/* The wall, once it is there: sockets, list, and a link of its own. */
+/* Sends the wall to the gate once it exists: sockets, list, and its own link. */
 static int
 send_wall(struct run_wall *w)
 {
@@ -70,7 +71,7 @@ send_wall(struct run_wall *w)
         int result = hold_link(&w->hold, fds, &fd_count, listeners, &count);
 
         if (result < 0)
-                return result == -ENOENT ? 0 : result;         /* the box is still being made */
+                return result == -ENOENT ? 0 : result;         /* the box is still being created */
         memcpy(head.id, o->id, strnlen(o->id, sizeof head.id - 1));
         len = wire_gate_policy(body, sizeof body, &head, o->allow.items, o->allow.count, o->private_names.items, o->private_names.count, listeners, count);
         result = len == 0 ? -E2BIG : wire_send(w->gate, WIRE_GATE_ADD, body, len, fds, fd_count);
@@ -117,7 +118,7 @@ run_wall_new(struct run_wall **ret, const struct run_wall_options *options, int 
         return options ? start_gate(w, e) : 0;
 }
 
-/* -- hearing ---------------------------------------------------------------------------------------------------- */
+/* -- messages --------------------------------------------------------------------------------- */
 
 int
 run_wall_hear_guest(struct run_wall *w, struct wire_message *m, void *body, struct error *e)
@@ -152,7 +153,7 @@ run_wall_poll(const struct run_wall *w, struct pollfd fds[2])
         fds[1] = (struct pollfd){ w ? w->hold.link : -1, w ? hold_events(&w->hold) : (short)0, 0 };
 }
 
-/* 0; 1: the gate is gone; -1: it does not take the list. */
+/* 0; 1: the gate is gone; -1: it rejects the list. */
 static int
 hear_control(struct run_wall *w, struct error *e)
 {

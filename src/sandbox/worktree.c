@@ -1,11 +1,12 @@
 /*
- * sandbox/worktree.c - the repository of a workspace that is a linked worktree.
+ * sandbox/worktree.c - finds the repository of a workspace that is a linked worktree.
  *
  *     WORKSPACE/.git: "gitdir: COMMON/worktrees/NAME" --> COMMON/worktrees/NAME/gitdir: "WORKSPACE/.git", commondir: "../.."
  *
- * Room: sandbox (joining). Touches: host directories (looking only).
- * Theory: what a file of the workspace says opens nothing by itself: a command may have written it. The record on the other side must say the same, and no
- * command of this workspace could write that. See gitrepository-layout(5).
+ * Room: sandbox (joining). Touches: host directories (reading only).
+ * Theory: the content of a workspace file alone permits nothing, because a command may have written
+ * it. The record on the other side must match, and no command of this workspace could write that.
+ * See gitrepository-layout(5).
  */
 #include "sandbox/worktree.h"
 
@@ -29,7 +30,7 @@ worktree_refuse(const char *where, const char *why, struct error *e)
         return -1;
 }
 
-/* The first line, without the prefix; NULL where it is not there. */
+/* The first line without the prefix; NULL if the prefix is missing. */
 static const char *
 read_line(struct arena *arena, int fd, const char *path, const char *prefix)
 {
@@ -53,7 +54,7 @@ real_path(struct arena *arena, const char *path)
         return copy;
 }
 
-/* By words, as git follows it inside. */
+/* Resolved as text, as git does inside. */
 static const char *
 join(struct arena *arena, const char *base, const char *words)
 {
@@ -80,7 +81,7 @@ join(struct arena *arena, const char *base, const char *words)
         return arena_copy(arena, path, len);
 }
 
-/* Takes "/worktrees/NAME" off. */
+/* Removes "/worktrees/NAME". */
 static const char *
 strip_record(struct arena *arena, const char *path)
 {
@@ -125,7 +126,7 @@ worktree_find(struct arena *arena, int fd, const char *host_path, const char *at
         if (!outside || !inside)
                 return fail(e, ERROR_NO_MEMORY, "no memory for a path");
         if (strncmp(outside, host_path, root) == 0 && (outside[root] == '/' || outside[root] == '\0'))
-                return 0;                      /* in the mount: git finds it */
+                return 0;                      /* inside the mount: git finds it */
         record = real_path(arena, outside);
         if (!record)
                 return worktree_refuse(outside, "it is not there", e);
