@@ -1,14 +1,14 @@
 /*
- * manifest/frontmatter.c - the part of a Markdown file that programs read.
+ * manifest/frontmatter.c - finds the front matter: the part of a Markdown file that programs read.
  *
  * Room: manifest (deciding). Touches: nothing.
- * Theory: only whole lines of dashes count, so nothing inside the YAML needs to be understood here.
+ * Theory: only whole lines of dashes count, so this file need not understand the YAML.
  */
 #include "manifest/frontmatter.h"
 
 #include <string.h>
 
-/* Bytes of the line at `bytes`, its line feed included. */
+/* Bytes of the line at `bytes`, including its line feed. */
 static size_t
 line_len(const char *bytes, size_t len)
 {

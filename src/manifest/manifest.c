@@ -1,18 +1,21 @@
 /*
- * manifest/manifest.c - what was written, and where: from a tree to the block, before it means anything.
+ * manifest/manifest.c - the syntax level: from a tree to the block and its position, before its
+ * meaning is checked.
  *
  * Room: manifest (deciding). Touches: mem.
- * Knows the three surfaces and the forms of embedding. Knows nothing of what a block's fields mean.
+ * Knows the three kinds of input and the forms of embedding. Knows nothing of what a block's fields
+ * mean.
  *
  *   standalone:  ---           parent:  sandbox:          block:  provider: local
  *                provider: x              inline: {...}           config: {}
  *                ---                      ref: ./x  (or file:)
  *                words                    provider: x (bare, with a warning)
  *
- * Readers of text are in manifest/text.c: a process that is handed trees links none.
+ * Readers of text are in manifest/text.c: a process that receives trees links none.
  *
  * M1. At most one of inline, ref, file; nothing beside it.
- * M2. A reference is kept as words. Nothing here could open it.
+ *
+ * M2. A reference stays text. No code here could open it.
  */
 #include "manifest/manifest.h"
 
@@ -69,7 +72,7 @@ refuse_second_form(const struct node *first, const struct node *second, struct e
         return -1;
 }
 
-/* Gives the one member that is a form, or NULL where there is none. */
+/* Gives the one member that is a form, or NULL. */
 static int
 find_form(const struct node *sandbox, const struct node **ret, struct error *e)
 {
@@ -158,7 +161,7 @@ read_sandbox(struct arena *arena, struct manifest *m, struct findings *findings,
         return refuse_neighbour(arena, sandbox, form, e) < 0 ? -1 : take_form(form, m, e);
 }
 
-/* A runner that is only referred to stays unread: its block is not in this file. */
+/* A runner that is only a reference is not read: its block is not in this file. */
 static int
 read_runner(struct manifest *m, struct error *e)
 {

@@ -1,9 +1,10 @@
 /*
- * manifest/override.c - values of one run laid over what was written, before any of it is judged.
+ * manifest/override.c - applies values for one run to the block before it is judged.
  *
  * Room: manifest (deciding, pure). Touches: mem.
- * Knows which fields may be laid over, and their two spellings. Knows nothing of their bounds.
- * Theory: trees are never changed. What lies on the way from the root to a value is copied, with its siblings; the rest is shared.
+ * Knows which fields may be overridden, and their two spellings. Knows nothing of their bounds.
+ * Theory: trees are never changed. The nodes on the path from the root to a value are copied, with
+ * their siblings; the rest is shared.
  */
 #include "manifest/override.h"
 
@@ -29,7 +30,7 @@ find_row(const char *item, size_t len)
         return NULL;
 }
 
-/* -- trees: each maker gives NULL once memory is out ------------------------------------------------------------ */
+/* -- trees: each function gives NULL when memory is out --------------------------------------- */
 
 static struct node *
 text_node(struct arena *arena, const char *key, const char *text)
@@ -61,7 +62,10 @@ is_named(const struct node *n, const char *key, size_t len)
         return n->key && key && strlen(n->key) == len && strncmp(n->key, key, len) == 0;
 }
 
-/* A copy of `parent` (NULL: an empty one of this kind) without the members of that key and spelling, and with `last` at its end. */
+/*
+ * A copy of `parent` (NULL: an empty one of this kind) without the members of that key and
+ * spelling, and with `last` at its end.
+ */
 static struct node *
 with_last(struct arena *arena, const struct node *parent, enum node_kind kind, const char *camel, struct node *last)
 {
@@ -92,7 +96,10 @@ with_last(struct arena *arena, const struct node *parent, enum node_kind kind, c
         return copy;
 }
 
-/* `parent` with `value` at the end of the way `path`. Something on the way that is no map stays as it is: it is wrong, and is told so later. */
+/*
+ * `parent` with `value` at the end of `path`. A node on the path that is not a map stays unchanged:
+ * it is an error that is reported later.
+ */
 static struct node *
 with_value(struct arena *arena, const struct node *parent, const char *path, const char *camel, struct node *value)
 {
@@ -170,7 +177,7 @@ number_value(struct arena *arena, const struct node *written, const struct row *
         return 0;
 }
 
-/* What is before the colon: a directory, or the name of a volume. */
+/* The part before the colon: a directory, or the name of a volume. */
 static struct node *
 storage_node(struct arena *arena, const char *text, size_t len)
 {
@@ -182,7 +189,7 @@ storage_node(struct arena *arena, const char *text, size_t len)
         return config ? map_node(arena, "inline", text_node(arena, "provider", is_directory ? "local-fs" : "carrel-volume"), config, NULL) : NULL;
 }
 
-/* The shape of a volume's name; which of them is good is said later, in one place. */
+/* The shape of a volume's name; one other place checks it fully later. */
 static bool
 is_volume(const char *text, size_t len)
 {
@@ -209,7 +216,7 @@ mount_value(struct arena *arena, const struct row *row, const char *text, struct
         return 0;
 }
 
-/* The block with one value more. */
+/* The block with one more value. */
 static int
 lay_over(struct arena *arena, const struct node **block, const char *item, struct error *e)
 {
@@ -232,7 +239,7 @@ lay_over(struct arena *arena, const struct node **block, const char *item, struc
         if (result < 0)
                 return -1;
         if (row->kind != ROW_NUMBER && written && written->kind != NODE_LIST)
-                return 0;                      /* no list: told later, as it stands in the manifest */
+                return 0;              /* not a list: reported later at its place in the manifest */
         if (row->kind != ROW_NUMBER)
                 value = with_last(arena, written, NODE_LIST, NULL, value);
         changed = with_value(arena, *block, row->path, row->camel, value);

@@ -2,7 +2,7 @@
  * manifest/text.c - from the bytes of a manifest to its tree.
  *
  * Room: manifest (deciding). Touches: mem.
- * Knows which part of a file is the manifest. Knows nothing of what is in it.
+ * Knows which part of a file is the manifest. Knows nothing of its content.
  */
 #include "manifest/frontmatter.h"
 #include "manifest/manifest.h"

@@ -1,10 +1,11 @@
 /*
- * policy/authorise.c - may it? A checked spec against what the host permits.
+ * policy/authorise.c - judges a checked spec against what the host permits.
  *
  * Room: policy (deciding, pure). Touches: mem.
- * Knows specs, host rules and grants. Knows nothing of files, sockets or how a provider does its work.
- * Theory: a row of questions, each of which adds its findings; only an unknown provider ends the row early, because
- * every later question is about what that provider can do.
+ * Knows specs, host rules and grants. Knows nothing of files, sockets or how a provider does its
+ * work.
+ * Theory: a series of checks, each of which adds its findings. Only an unknown provider ends the
+ * series early, because every later check depends on what that provider can do.
  */
 #include "policy/authorise.h"
 
@@ -24,10 +25,10 @@ struct asking {
         const struct host_rules *rules;
         const struct host_ability *can;
         int64_t now_s;
-        struct spec *result;            /* the copy under way */
+        struct spec *result;            /* the copy being built */
         struct spec_mount *mounts;      /* its mounts */
         struct findings *findings;
-        const char *hint;               /* of the next refusal; NULL: its code's own */
+        const char *hint;               /* for the next refusal; NULL: the code's own */
 };
 
 static void refuse(struct asking *a, enum error_code code, const char *path, const char *reason,
@@ -55,7 +56,7 @@ refuse(struct asking *a, enum error_code code, const char *path, const char *rea
         findings_add(a->findings, &e);
 }
 
-/* The hint of the next refusal: the command that permits `value`, or the list to add it to. */
+/* Sets the hint of the next refusal: the command that permits `value`, or the list to add it to. */
 static void
 hint_allow(struct asking *a, const char *what, const char *list, const char *value)
 {
@@ -114,7 +115,10 @@ refuse_limit(struct asking *a, const struct field *row, const char *section, uin
         findings_add(a->findings, &e);
 }
 
-/* What nobody asked for, a default too, becomes what the host permits; who asked for more is refused. */
+/*
+ * A limit that was not asked for, or a default, is lowered to the host's maximum. A written limit
+ * above it is refused.
+ */
 static void
 ask_limits_max(struct asking *a)
 {
@@ -154,7 +158,7 @@ ask_limits(struct asking *a)
         }
 }
 
-/* ---- the way out ------------------------------------------------------------------------------------- */
+/* ---- network ----------------------------------------------------------------------------- */
 
 static void
 ask_destination(struct asking *a, size_t index)
@@ -191,7 +195,7 @@ ask_egress_ability(struct asking *a)
                        a->spec->provider);
 }
 
-/* The host's word counts where it is the smaller; who asked for more is told. */
+/* The host's cap applies if it is smaller; a warning reports it if the manifest asked for more. */
 static void
 ask_egress_caps(struct asking *a)
 {
@@ -243,7 +247,10 @@ ask_secret(struct asking *a, const struct host_inventory *inventory, size_t inde
                        "no grant gives %.64s access to the secret \"%s\"", asking.user, slug);
 }
 
-/* A provider's own credential: declared by the manifest's inventory it obeys its rules; else it is the host's, which is asked when the provider begins. */
+/*
+ * A provider's own credential. If the manifest's inventory declares it, that inventory's rules
+ * apply. Otherwise it is the host's, and the host is asked when the provider starts.
+ */
 static void
 ask_reference(struct asking *a, const struct node *setting)
 {
@@ -383,7 +390,7 @@ path_climbs(const char *path)
         return false;
 }
 
-/* Whether the host has room for one more is seen when it is made. */
+/* The number of existing volumes is checked when the volume is created. */
 static void
 ask_volume(struct asking *a, const char *name, const char *path, struct spec_place place)
 {
@@ -554,7 +561,7 @@ ask_action(struct asking *a, const struct bodies *b, const char *action)
                        "policy does not grant %s to %s (%s)", action, d.principal, d.reason);
 }
 
-/* No policy anywhere: the owner of the machine may, and it is the owner who asks. */
+/* No policy at all: the owner of the machine may do it, and the owner is the one who asks. */
 static void
 ask_policy(struct asking *a)
 {
@@ -570,7 +577,7 @@ ask_policy(struct asking *a)
                 ask_action(a, b, "sandbox:network-egress");
 }
 
-/* ---- the row of questions ---------------------------------------------------------------------------- */
+/* ---- the series of checks -------------------------------------------------------------------- */
 
 static void (*const questions[])(struct asking *a) = {
         ask_trust, ask_limits_max, ask_limits, ask_egress, ask_secrets, ask_references, ask_passthrough, ask_mounts, ask_tools, ask_policy,

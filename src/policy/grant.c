@@ -2,10 +2,11 @@
  * policy/grant.c - AIP-38: is this principal granted this action?
  *
  * Room: policy (deciding, pure). Touches: mem.
- * Knows policy bodies as trees, and the time it is told. Knows nothing of sandboxes or manifests.
- * Theory: every grant that names the principal and the action is a candidate; a candidate falls by being revoked,
- * expired, conditional or odd. One that stands is enough, unless a requirement or limit of any policy fails.
- * G1: nothing that is not understood ever helps to allow.
+ * Knows policy bodies as trees, and the time it receives. Knows nothing of sandboxes or manifests.
+ * Theory: every grant that names the principal and the action is a candidate. A candidate is
+ * rejected if it is revoked, expired, conditional or not understood. One remaining grant is enough,
+ * unless a requirement or limit of any policy fails. G1: anything that is not understood never
+ * helps to allow.
  */
 #include "policy/grant.h"
 
@@ -212,7 +213,7 @@ is_revoked(const struct node *grant)
         return !is_absent(n) && !(n->kind == NODE_BOOL && !n->boolean);
 }
 
-/* A TTL counts from granted_at; without one, or with one that lies ahead, the grant is not in force. */
+/* A TTL counts from granted_at. If that is missing or in the future, the grant is not in force. */
 static bool
 is_expired(const struct node *grant, int64_t now_s)
 {
@@ -241,7 +242,10 @@ has_conditions(const struct node *grant)
         return !((n->kind == NODE_LIST || n->kind == NODE_MAP) && n->len == 0);
 }
 
-/* NULL if the grant stands, else the word for why it falls. No condition kind is known yet: each one fails (G1). */
+/*
+ * NULL if the grant applies, else the word for the reason against it. No kind of condition is known
+ * yet: each one fails (G1).
+ */
 static const char *
 why_it_falls(struct judging *j, const struct node *grant, const struct node *entry, const char *path)
 {
@@ -272,7 +276,10 @@ note(struct judging *j, bool is_allowed, const char *reason, const char *grant_i
         j->decision.grant_id = grant_id;
 }
 
-/* Does this grant decide? The first one that stands does; one that falls leaves its reason for the record. */
+/*
+ * Does this grant decide? The first that applies does; a rejected one leaves its reason for the
+ * record.
+ */
 static bool
 judge_grant(struct judging *j, const struct node *grant, const char *path)
 {
@@ -309,7 +316,9 @@ judge_grants(struct judging *j, const struct grant_policy *policy)
         return false;
 }
 
-/* ---- what holds for every grant ---------------------------------------------------------------------- */
+/*
+ * ---- what applies to every grant ---------------------------------------------------------------
+ */
 
 struct limit_row { const char *kind; size_t used; };
 

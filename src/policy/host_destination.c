@@ -1,5 +1,5 @@
 /*
- * policy/host_destination.c - may a destination be asked for on this host at all?
+ * policy/host_destination.c - does this host permit a request for a destination?
  *
  * Room: policy (deciding, pure). Touches: nothing.
  */

@@ -33,7 +33,7 @@ static const struct field workspace_rows[] = {
 };
 static const struct field_set workspace_set = { FIELD_SET(workspace_rows), .code = ERROR_SCHEMA_INVALID };
 
-/* One line a shape: what stands in a row of host_fields.def. */
+/* One line for each shape that host_fields.def uses. */
 #define SHAPE_CHOICE_TRUST .kind = FIELD_CHOICE, .choices = trust_choices
 #define SHAPE_WORD         .kind = FIELD_TEXT, .min = 1
 #define SHAPE_SANDBOXES    .kind = FIELD_UINT, .min = 1, .max = HOST_SANDBOXES_MAX, .fallback = SPEC_UNSET

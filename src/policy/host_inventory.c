@@ -1,17 +1,17 @@
 /*
- * policy/host_inventory.c - which secrets are declared, by a SECRETS.md or by the host file.
+ * policy/host_inventory.c - which secrets a SECRETS.md or the host file declares.
  *
  * Room: policy (deciding, pure). Touches: mem.
  * Knows AIP-19's entries. Knows nothing of values or of where they are kept.
- * Theory: first every entry is searched for members that hold values, so that a leaked value is named before
- * anything else is said; then slugs, bindings and grants are collected.
+ * Theory: first every entry is searched for members that hold values, so that a leaked value is
+ * reported before anything else. Then slugs, bindings and grants are collected.
  */
 #include "policy/host_secret.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { GRANTS_MAX = 64 };              /* of one secret */
+enum { GRANTS_MAX = 64 };              /* for one secret */
 
 static const char *const value_members[] = { "value", "plaintext", "ciphertext", "secret", "data", "key", "token" };
 
@@ -81,7 +81,10 @@ add_grant(struct collecting *c, const struct node *grant, const char *slug, size
         return 0;
 }
 
-/* A list of grants, or a map from operations to such lists: binding is what a sandbox does, and it is a way of revealing. */
+/*
+ * A list of grants, or a map from operations to such lists: a sandbox binds, and binding is a form
+ * of revealing.
+ */
 static int
 collect_access(struct collecting *c, const struct node *access, const char *slug, size_t index)
 {
@@ -163,7 +166,7 @@ collect(struct collecting *c, const struct node *entry, size_t index)
         return collect_bindings(c, entry, slug->text, index) < 0 ? -1 : collect_access(c, node_find(entry, "access"), slug->text, index);
 }
 
-/* The most grants that a list can hold, whatever is written in it. */
+/* The maximum number of grants that a list can hold, whatever it contains. */
 static size_t
 count_grants(const struct node *list)
 {
@@ -296,7 +299,7 @@ read_member(struct arena *arena, const struct node *n, struct host_inventory *re
                 return read_bindings(arena, n, ret, e);
         if (strcmp(n->key, "access") == 0)
                 return read_access(arena, n, ret, e);
-        if (strcmp(n->key, "declared") == 0)           /* what the file held; the room prepare put it in its place */
+        if (strcmp(n->key, "declared") == 0) /* the file's content, put there by the room prepare */
                 return host_inventory_read(arena, n, ret, e);
         if (strcmp(n->key, "reveal") != 0 || n->kind != NODE_BOOL)
                 return unlike(n, "unknown_field", "its members are file or slugs, bindings, access, deny_bind and reveal", e);

@@ -1,10 +1,11 @@
 /*
- * policy/host_layers.c - the machine's host file and a user's own as one.
+ * policy/host_layers.c - joins the machine's host file and a user's own.
  *
  * Room: policy (deciding, pure). Touches: mem.
  * Knows which fields are joined. Knows nothing of what they mean or where the files lie.
- * Theory: whatever restricts is the machine's alone, so a user's file can only permit, and joining never has to choose between two bounds.
- * What comes out is a tree like any host file's, so that whoever reads rules knows nothing of layers.
+ * Theory: only the machine's file may restrict, so a user's file can only permit, and joining never
+ * has to choose between two bounds. The result is a tree like any host file's, so the reader of
+ * rules needs no knowledge of layers.
  */
 #include "policy/host_layers.h"
 
@@ -16,7 +17,7 @@
 struct joining {
         struct arena *arena;
         struct node *root;
-        const struct node **end;       /* where the next member goes */
+        const struct node **end;       /* where the next member is added */
         struct error *e;
 };
 
@@ -43,7 +44,7 @@ host_layer_check_users(const struct node *root, struct error *e)
         return 0;
 }
 
-/* Adds a copy of `n` under `key` as the last member; gives it. */
+/* Adds a copy of `n` under `key` as the last member and returns it. */
 static struct node *
 add_member(struct joining *j, const char *key, const struct node *n)
 {
@@ -60,7 +61,7 @@ add_member(struct joining *j, const char *key, const struct node *n)
         return copy;
 }
 
-/* The children of `n`, copied behind *end. */
+/* Copies the children of `n` to *end. */
 static int
 add_children(struct joining *j, struct node *to, const struct node ***end, const struct node *n)
 {

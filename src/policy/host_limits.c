@@ -1,9 +1,11 @@
 /*
- * policy/host_limits.c - how much one sandbox, and one owner, may have on this host.
+ * policy/host_limits.c - how much one sandbox, and one owner, may use on this host.
  *
  * Room: policy (deciding, pure). Touches: nothing.
- * Knows the fields of a manifest's limits, and what a stranger has where the host says nothing. Knows nothing of who asks.
- * Theory: what can be held at once has a number (memory, tasks, descriptors, disk). Rates are shared by weight and time passes, so those have none.
+ * Knows the fields of a manifest's limits, and the bounds of other users if the host sets none.
+ * Knows nothing of which user asks.
+ * Theory: resources that are held at the same time have a number (memory, tasks, descriptors,
+ * disk). Rates are shared by weight and time passes, so those have none.
  */
 #include "policy/host_limits.h"
 
@@ -11,7 +13,7 @@
 
 #include "spec/section.h"
 
-/* Of a caller who is not the daemon's own user. */
+/* For a caller other than the daemon's own user. */
 enum { OTHERS_MEMORY_MB = 4096, OTHERS_PIDS = 1024, OTHERS_FILES = 16384, OTHERS_DISK_MB = 2048, OTHERS_SANDBOXES = 64, OTHERS_EXECS = 1024, OTHERS_VOLUMES = 16 };
 
 struct host_limits
@@ -98,7 +100,7 @@ host_limits_hold(const struct host_limits *l, const struct spec_limits *given)
 
                 memcpy(&most, (const char *)&l->each + row->offset, sizeof most);
                 memcpy(&has, (const char *)given + row->offset, sizeof has);
-                if (has > most)                /* SPEC_UNSET is the greatest number of all */
+                if (has > most)                /* SPEC_UNSET is the largest number */
                         return false;
         }
         return true;

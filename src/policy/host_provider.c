@@ -1,10 +1,11 @@
 /*
- * policy/host_provider.c - the providers a host knows, and what each can really enforce.
+ * policy/host_provider.c - the providers that a host knows, and what each can enforce.
  *
  * Room: policy (deciding, pure). Touches: mem.
- * Knows ids and abilities. Knows nothing of who implements a provider.
- * Theory: one table names the yes/no abilities; reading, bounding and printing walk it. Egress has three answers
- * (none, closed, listed), because a machine without a gate can still shut the door completely.
+ * Knows ids and abilities. Knows nothing of the programs that implement a provider.
+ * Theory: one table names the yes/no abilities; reading, bounding and printing use it. Egress has
+ * three values (none, closed, listed), because a machine without a gate can still close the network
+ * completely.
  */
 #include "policy/host_provider.h"
 
@@ -18,7 +19,7 @@ static const char *const reserved[] = {
 struct ability_row {
         const char *name;
         size_t offset;          /* of a bool in struct host_ability */
-        bool is_assumed;        /* taken as present where a registration does not speak of it */
+        bool is_assumed;        /* counts as present if a registration does not mention it */
 };
 
 static const struct ability_row abilities[] = {

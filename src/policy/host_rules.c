@@ -2,9 +2,9 @@
  * policy/host_rules.c - what this host permits, as data.
  *
  * Room: policy (deciding, pure). Touches: mem.
- * Knows the fields of a host file. Knows nothing of where the file lies or of who runs here.
- * Theory: one row for each field; a field that no row knows is an error, because a misspelt permission or
- * prohibition must not pass in silence.
+ * Knows the fields of a host file. Knows nothing of where the file lies or which user runs this.
+ * Theory: one row for each field. An unknown field is an error, because a misspelt permission or
+ * prohibition must not be ignored silently.
  */
 #include "policy/host_rules.h"
 
@@ -127,7 +127,7 @@ read_providers(struct reading *r, const struct node *n)
                         return out_of_memory(r->e);
                 if (host_ability_read(r->arena, member, path, &can, r->e) < 0)
                         return -1;
-                /* an exact reserved id is described, any other spelling of it collides */
+                /* an exact reserved id is described; another spelling of it conflicts */
                 if (host_provider_describe(&r->rules->providers, r->arena, member->key, &can, r->e) == 0)
                         continue;
                 rc = host_provider_register(&r->rules->providers, r->arena, member->key, &can, r->e);
@@ -174,7 +174,9 @@ read_host_ports(struct reading *r, const struct node *n)
         return 0;
 }
 
-/* "192.0.2.1:53" or "[2001:db8::1]:53": an address, since a name would have to be looked up first. */
+/*
+ * "192.0.2.1:53" or "[2001:db8::1]:53": an address, because a name would first have to be resolved.
+ */
 bool
 host_resolver_check(const char *text)
 {
@@ -214,7 +216,7 @@ read_resolvers(struct reading *r, const struct node *n)
         return 0;
 }
 
-/* Adds to the networks, those of `path` with `sign` before each. */
+/* Adds the entries of `path` to the networks, with `sign` before each. */
 static int
 read_networks(struct reading *r, const struct node *n, const char *path, const char *sign)
 {

@@ -1,8 +1,8 @@
 /*
- * policy/host_secret.c - who may have a secret bound, and where values come from.
+ * policy/host_secret.c - which user may have a secret bound, and where values come from.
  *
  * Room: policy (deciding, pure). Touches: mem.
- * Knows slugs, grants and how sources are written. Holds no value and asks no source.
+ * Knows slugs, grants and the syntax of sources. Holds no value and asks no source.
  */
 #include "policy/host_secret.h"
 

@@ -79,7 +79,7 @@ runtime_version_compare(const char *left, const char *right)
         return 0;
 }
 
-/* Is `left` a version prefix? "3" and "3.13" are prefixes of "3.13.1"; "3.1" is not. */
+/* Is `asked` a version prefix? "3" and "3.13" are prefixes of "3.13.1"; "3.1" is not. */
 static bool
 is_beginning(const char *asked, const char *version)
 {

@@ -2,8 +2,8 @@
  * spec/advice.c - the next step after a mistake in a block: which line to write instead.
  *
  * Room: spec (deciding, pure). Touches: mem.
- * Knows the fields of other programs, units, and where our own fields belong. Knows nothing of what is allowed: the reader of a field refuses
- * before it asks here.
+ * Knows the fields of other programs, units, and where Carrel's own fields belong. Knows nothing of
+ * what is allowed: the reader of a field refuses first and then asks here.
  */
 #include "spec/advice.h"
 
@@ -49,7 +49,7 @@ set_of(enum map map)
 #define CPUS_HINT "Write metadata: {carrel: {limits: {cpu_millicores: 2000}}}; 1000 is one processor."
 #define VALUES_HINT "A manifest holds no values. Forward variables with env: {passthrough: [NAME]}, or set one for a call: carrel run -e NAME=VALUE -- COMMAND"
 
-/* Fields that other programs have: whoever knows those finds here what has the same effect. */
+/* Fields of other programs, with the Carrel setting that has the same effect. */
 static const struct { enum map map; const char *keys[10], *hint; } habits[] = {
         { ANY, { "image", "from", "rootfs", "container", "dockerfile", "template" }, "Remove it: Carrel has no images. A sandbox sees the programs of this machine, read-only." },
         { ANY, { "ports", "port", "expose", "publish" }, PORTS_HINT },
@@ -119,7 +119,7 @@ value_text(struct judge *j, const struct node *value)
         }
 }
 
-/* Where else that key is a field. */
+/* Another section in which that key is a field. */
 static const char *
 elsewhere(struct judge *j, enum map map, const struct node *member)
 {
@@ -218,7 +218,7 @@ boolean_of(struct judge *j, const struct field *row, const struct node *value)
         return NULL;
 }
 
-/* One value where a list is taken. */
+/* A single value in place of a list. */
 static const char *
 list_of(struct judge *j, const struct field *row, const struct node *value)
 {
@@ -238,7 +238,7 @@ list_of(struct judge *j, const struct field *row, const struct node *value)
         return NULL;
 }
 
-/* Something else where a map is taken. */
+/* Another kind of value in place of a map. */
 static const char *
 map_of(struct judge *j, const struct field_set *set, const struct field *row, const struct node *value)
 {

@@ -1,9 +1,10 @@
 /*
- * spec/block.c - the whole block: its fields in check order, from what was written to what it means.
+ * spec/block.c - the whole block: its fields in check order, from the written text to its meaning.
  *
  * Room: spec (deciding, pure). Touches: mem.
- * Knows the order: credentials first, so that nothing later can repeat one; then keys; then the sections as the table
- * lists them. Knows nothing of what a section means. Every fault is collected, the first is the verdict.
+ * Knows the order: credentials first, so that no later message can repeat one; then keys; then the
+ * sections in the table's order. Knows nothing of what a section means. All faults are collected;
+ * the first is the verdict.
  */
 #include <string.h>
 
@@ -30,7 +31,7 @@ id_check(const char *text)
         return len > 0 && slug[len] == '\0';
 }
 
-/* Three numbers, then what semver puts after "-" or "+". */
+/* Three numbers, then an optional semver "-" or "+" part. */
 bool
 version_check(const char *text)
 {
@@ -86,7 +87,7 @@ static const struct field block_rows[] = {
 };
 const struct field_set block_set = { FIELD_SET(block_rows), .code = ERROR_SCHEMA_INVALID };
 
-/* schema, id and version belong to a file of its own: needed there, remarked upon elsewhere. */
+/* schema, id and version belong to a standalone file: required there, a remark elsewhere. */
 static void
 standalone_check(struct judge *j, const struct node *block)
 {

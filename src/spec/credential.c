@@ -2,9 +2,10 @@
  * spec/credential.c - does a block hold a plaintext credential?
  *
  * Room: spec (deciding, pure). Touches: nothing.
- * Theory: most shapes are a head, then enough characters of one set, so they are rows; the four that need to look
- * both ways are functions. Each looks at a byte a bounded number of times: a hostile string of 256 KiB costs no more
- * than an honest one. Words start where the byte before is no letter, digit or "_".
+ * Theory: most shapes are a prefix, then enough characters of one set, so they are rows. The four
+ * shapes that need context on both sides are functions. Each examines a byte a bounded number of
+ * times: a hostile string of 256 KiB costs no more than a normal one. A word starts where the byte
+ * before is not a letter, digit or "_".
  */
 #include "spec/credential.h"
 
@@ -182,7 +183,7 @@ userinfo_run(const char *at)
         return len;
 }
 
-/* scheme://user:password@ ; the scheme in any case, because a client would take it in any case. */
+/* scheme://user:password@ ; the scheme in any case, because clients accept any case. */
 static bool
 has_userinfo(const char *text)
 {

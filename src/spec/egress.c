@@ -1,10 +1,11 @@
 /*
- * spec/egress.c - the grammar of network.egress, and who may be reached.
+ * spec/egress.c - the grammar of network.egress, and which hosts an entry permits.
  *
  * Room: spec (deciding, pure). Touches: mem.
- * Theory: one canonical host, made here, is what is compared and later dialled; two parsers of one name are how a
- * NUL byte once opened a proxy. Names are refused before they are understood: bytes first, then what they are not
- * (URL, address), then what they are. A name whose last label is a number is an address to somebody's resolver.
+ * Theory: the canonical host that is built here is compared and later dialled; two parsers of one
+ * name once let a NUL byte open a proxy. A name is refused in this order: first its bytes, then
+ * forms that are not names (URL, address), then the name itself. A name whose last label is a
+ * number is an address for some resolvers.
  */
 #include "spec/egress.h"
 
@@ -40,7 +41,7 @@ lower(char c)
         return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* A number as inet_aton() reads one: decimal, octal or 0x hexadecimal. */
+/* A number in the forms of inet_aton(): decimal, octal or 0x hexadecimal. */
 static bool
 is_number(const char *label, size_t len)
 {
@@ -54,7 +55,7 @@ is_number(const char *label, size_t len)
 
 enum host_fault { HOST_GOOD, HOST_CHARSET, HOST_ADDRESS, HOST_BAD };
 
-/* Every label good? Also counts them, and the numbers among them. */
+/* Checks every label; counts the labels, and the numbers among them. */
 static enum host_fault
 labels_check(const char *host, size_t *ret_count)
 {
@@ -79,7 +80,7 @@ labels_check(const char *host, size_t *ret_count)
         return is_last_number ? HOST_BAD : HOST_GOOD;
 }
 
-/* `text` of `len` bytes, without "*." and port, to its canonical form. */
+/* Converts `text` of `len` bytes, without "*." and port, to its canonical form. */
 static enum host_fault
 host_read(const char *text, size_t len, char ret[EGRESS_HOST_MAX + 1], size_t *ret_count)
 {
@@ -138,7 +139,7 @@ static const struct { const char *reason, *sentence, *hint; } refusals[] = {
         [SEVERAL] = { "charset", "this entry names more than one host", "Give each host an entry of its own: [a.example.com, b.example.com], or --allow once for each." },
 };
 
-/* What is wrong with the bytes alone, or what the entry is instead of a name. */
+/* The fault of the bytes alone, or what the entry is instead of a name. */
 static enum refusal
 foreign(const char *text)
 {

@@ -1,8 +1,9 @@
 /*
- * spec/env.c - which variables reach a command: names of secrets, and names of host variables. Never values.
+ * spec/env.c - which variables a command receives: names of secrets, and names of host variables.
+ * Never values.
  *
  * Room: spec (deciding, pure). Touches: mem.
- * Knows the names. Knows nothing of secrets, nor of which host variables a host lets through.
+ * Knows the names. Knows nothing of secrets, nor of which host variables a host permits.
  */
 #include <string.h>
 

@@ -3,8 +3,8 @@
  *
  * Room: spec (deciding, pure). Touches: mem.
  * Knows rows and nodes. Knows nothing of what any field means.
- * Theory: unknown keys first, then spellings are folded, then each row is decoded in table order; the order of the
- * table is the order of the faults. Numbers are exact or refused; nothing is taken for true but `true`.
+ * Theory: first unknown keys, then spellings are merged, then each row is decoded. Faults are in
+ * the order of the table. Numbers are exact or refused; only `true` counts as true.
  */
 #include "spec/field.h"
 
@@ -149,7 +149,7 @@ fields_fold(struct judge *j, const struct field_set *set, const struct node *map
 
 /* ---- values ----------------------------------------------------------------------------------------------------- */
 
-/* What the field takes: "`pids`: an integer, 1 to 9 (default 5). Most tasks at once." */
+/* What the field accepts: "`pids`: an integer, 1 to 9 (default 5). Most tasks at once." */
 static const char *
 hint_of(struct judge *j, const struct field *row)
 {
@@ -164,8 +164,9 @@ hint_of(struct judge *j, const struct field *row)
 }
 
 /*
- * Some codes have fewer reasons than others (reference, section 4): a setting of a provider that is out of bounds is of
- * the wrong type, and what is wrong with a mount beyond its own reasons is a fault of the schema. `hint` may be NULL.
+ * Some codes have fewer reasons than others (reference, section 4). A provider setting that is out
+ * of bounds is reported as a wrong type. A fault of a mount without its own reason is a schema
+ * fault. `hint` may be NULL.
  */
 static void
 bad(struct judge *j, const struct field_set *set, const struct field *row, const struct node *value, const struct trail *at, const char *reason,

@@ -1,8 +1,9 @@
 /*
- * spec/help.c - the field tables as a page for people.
+ * spec/help.c - the field tables as reference text.
  *
  * Room: spec (deciding, pure). Touches: mem.
- * Theory: one line a field, in the order of the tables, its path in full. Nothing about a field is known here.
+ * Theory: one line for each field, in the order of the tables, with its full path. This file knows
+ * no single field.
  */
 #include "spec/help.h"
 
@@ -33,7 +34,7 @@ say(struct page *page, const char *fmt, ...)
                 page->used = page->used + (size_t)len < PAGE_MAX ? page->used + (size_t)len : PAGE_MAX - 1;
 }
 
-/* One row being put together for whoever asked. */
+/* The row that is being built for the caller. */
 struct visit {
         spec_help_visit *call;
         void *ctx;

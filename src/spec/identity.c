@@ -1,5 +1,6 @@
 /*
- * spec/identity.c - in whose name commands run: a label (AIP-23), never a user of the operating system.
+ * spec/identity.c - the identity under which commands run: a label (AIP-23), never a user of the
+ * operating system.
  *
  * Room: spec (deciding, pure). Touches: mem.
  */
@@ -51,7 +52,7 @@ static const struct field identity_forms_rows[] = {
 };
 const struct field_set identity_forms = { FIELD_SET(identity_forms_rows), .code = ERROR_SCHEMA_INVALID };
 
-/* The one form this entry is written in, or NULL when it has none or several. */
+/* The one form of this entry, or NULL if it has none or several. */
 static const struct field_set *
 form_of(const struct node *entry)
 {

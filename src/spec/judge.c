@@ -1,5 +1,5 @@
 /*
- * spec/judge.c - what every section reader holds while it judges a block.
+ * spec/judge.c - the state that section readers share while they judge a block.
  *
  * Room: spec (deciding, pure). Touches: mem.
  * Knows how a place becomes a path and a fault becomes a finding. Knows nothing of fields.

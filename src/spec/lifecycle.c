@@ -1,10 +1,11 @@
 /*
- * spec/lifecycle.c - when a sandbox pauses and when it goes.
+ * spec/lifecycle.c - when a sandbox pauses and when it is destroyed.
  *
  * Room: spec (deciding, pure). Touches: mem.
- * Knows the spellings and the names of AIP-37. Knows nothing of who can pause, nor of who fires an event.
- * Theory: three spellings of pause and two of destroy (each in snake and camel case) fold into one value; where two
- * are given they must agree, since nothing says which would win.
+ * Knows the spellings and the names of AIP-37. Knows nothing of which provider can pause, nor of
+ * what fires an event.
+ * Theory: three spellings of pause and two of destroy (each in snake and camel case) become one
+ * value. If two are given they must agree, since no rule says which one applies.
  */
 #include "spec/lifecycle.h"
 
@@ -136,7 +137,10 @@ is_same_event(const struct lifecycle_event *a, const struct lifecycle_event *b)
         return strcmp(a->name, b->name) == 0;
 }
 
-/* A number of ms as an event. What is no whole second takes the name of the next one; idle_ms stays exact. */
+/*
+ * A number of ms as an event. If it is not whole seconds, the name is that of the next second;
+ * idle_ms stays exact.
+ */
 static void
 event_of_ms(struct judge *j, uint64_t ms, struct lifecycle_event *ret)
 {

@@ -1,5 +1,5 @@
 /*
- * spec/limits.c - resource caps: three of AIP-36, seven of ours under metadata.carrel.limits.
+ * spec/limits.c - resource caps: three of AIP-36, seven of Carrel's under metadata.carrel.limits.
  *
  * Room: spec (deciding, pure). Touches: nothing.
  * Knows names, bounds and defaults. Knows nothing of what a host can enforce.
@@ -10,7 +10,7 @@ enum { TASKS_MAX = 4194304, FILES_MAX = 1048576, CPUS_MAX = 4096 };
 
 static const struct field limits_rows[] = {
         { .name = "timeout_ms", .camel = "timeoutMs", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, timeout_ms),
-          .min = 1, .max = FIELD_INTEGER_MAX, .fallback = 30000 /* AIP-36's, of the normal form */,
+          .min = 1, .max = FIELD_INTEGER_MAX, .fallback = 30000 /* AIP-36's, for the normal form */,
           .unwritten = "10 minutes for `carrel run`; none with -t, and none in a sandbox of the daemon",
           .help = "Longest time one command may run, milliseconds; then all its processes are killed. A call that asks for more (--timeout) is refused." },
         { .name = "memory_mb", .camel = "memoryMb", .kind = FIELD_UINT, .offset = offsetof(struct spec_limits, memory_mb),
@@ -70,7 +70,7 @@ limits_remember(const struct node *limits, struct spec_limits *ret)
 static void
 narrow(uint64_t *limit, uint64_t other)
 {
-        if (other < *limit)          /* SPEC_UNSET is the greatest number of all */
+        if (other < *limit)          /* SPEC_UNSET is the largest number */
                 *limit = other;
 }
 

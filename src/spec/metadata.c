@@ -1,5 +1,6 @@
 /*
- * spec/metadata.c - free words by namespace; and our own namespace, which is not free: metadata.carrel.
+ * spec/metadata.c - free-form metadata by namespace, and Carrel's own typed namespace,
+ * metadata.carrel.
  *
  * Room: spec (deciding, pure). Touches: mem.
  */
@@ -14,7 +15,10 @@ enum { TOOLS_MAX = 64, PATHS_MAX = 256, PATH_LEN_MAX = 4095, ACCEPT_MAX = 16 };
 static const char *const strict_choices[] = { "strict", NULL };
 static const char *const switch_choices[] = { "on", "off", NULL };
 
-/* What a machine may not be able to do, or does otherwise: the tail or the whole name of each warning that a run may print. */
+/*
+ * What a machine may lack or do differently: the whole name, or its end, of each warning that a run
+ * may print.
+ */
 static const char *const accept_choices[] = { "memory_mb", "cpu_ms", "cpu_millicores", "io_read_bps", "io_write_bps", "groups_kept", "mount_mode_narrowed",
                                               "egress_cap_narrowed", "lifecycle_ignored", NULL };
 static const char *const disk_choices[] = { "auto", "memory", "image", NULL };

@@ -1,8 +1,9 @@
 /*
- * spec/mount.c - what is seen inside the sandbox, and where.
+ * spec/mount.c - the mounts of a sandbox, and their paths inside.
  *
  * Room: spec (deciding, pure). Touches: mem.
- * Knows the form of a source and of `at`. Knows nothing of what a source holds or whether it exists.
+ * Knows the form of a source and of `at`. Knows nothing of what a source holds or whether it
+ * exists.
  */
 #include <string.h>
 
@@ -17,7 +18,7 @@ struct draft {                        /* a mount while its rows are read */
         const char *at, *mode;
 };
 
-/* An AIP-35 storage block: provider and config are ours to see, the rest belongs to that AIP. */
+/* An AIP-35 storage block: only provider and config are read here, the rest belongs to that AIP. */
 struct storage {
         const char *provider;
         const struct node *config;
@@ -93,7 +94,7 @@ at_read(struct judge *j, const struct node *map, const char *text, const struct 
                                     at_faults[i].sentence);
 }
 
-/* A name, never a path: where volumes are is the host's. */
+/* A name, never a path: the host decides where volumes are stored. */
 static void
 volume_read(struct judge *j, const struct node *inner, const struct trail *at, struct spec_mount *mount)
 {
@@ -107,7 +108,7 @@ volume_read(struct judge *j, const struct node *inner, const struct trail *at, s
                             "the config of " SPEC_VOLUME " storage is one name: " NAME_SHAPE);
 }
 
-/* The inline block was checked with its set; here it is kept. */
+/* The inline block was checked with its set; here it is stored. */
 static void
 inline_read(struct judge *j, const struct node *inner, const struct trail *at, struct spec_mount *mount)
 {

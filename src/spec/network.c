@@ -1,14 +1,15 @@
 /*
- * spec/network.c - the section `network`: the list of hosts that may be reached. Missing or empty means none. And metadata.carrel.egress, its caps.
+ * spec/network.c - the section `network`: the list of hosts that may be reached, and
+ * metadata.carrel.egress, its caps. A missing or empty list means none.
  *
- * Room: spec (deciding, pure). Touches: mem. The grammar of an entry stands in egress.c.
+ * Room: spec (deciding, pure). Touches: mem. The grammar of an entry is in egress.c.
  */
 #include <string.h>
 
 #include "spec/preset.h"
 #include "spec/section.h"
 
-enum { EGRESS_MAX = 1024, HOST_PORTS_MAX = 64, PORT_MAX = 65535, CONNECTIONS_MAX = 10240, NAMES_MAX = 4096 /* the gate has no more */ };
+enum { EGRESS_MAX = 1024, HOST_PORTS_MAX = 64, PORT_MAX = 65535, CONNECTIONS_MAX = 10240, NAMES_MAX = 4096 /* the gate's maximum */ };
 
 static const struct field entry_row = {
         .kind = FIELD_TEXT, .offset = FIELD_NOWHERE,
@@ -86,7 +87,8 @@ const struct field_set network_set = { FIELD_SET(network_rows), .code = ERROR_SC
 
 /* -- metadata.carrel.egress ------------------------------------------------------------------------------ */
 
-struct way_out { struct spec_egress_caps caps; bool is_routed; const struct node *host_ports; };      /* the caps first: the host file has their rows alone */
+/* the caps first: the host file uses only their rows */
+struct way_out { struct spec_egress_caps caps; bool is_routed; const struct node *host_ports; };
 
 static const struct field port_row = { .kind = FIELD_UINT, .offset = 0, .min = 1, .max = PORT_MAX, .help = "1 to 65535." };
 static const struct field_set port_set = { &port_row, 1, .code = ERROR_SCHEMA_INVALID };
@@ -115,7 +117,10 @@ const struct field_set carrel_egress_set = { FIELD_SET(way_rows), .code = ERROR_
 
 _Static_assert(sizeof way_rows / sizeof *way_rows == CAPS + 2, "the caps come first");
 
-/* They join the list: from here on they are destinations as any, with a name that no list can hold. */
+/*
+ * Adds them to the list: from now on they are ordinary destinations, with a name that no list can
+ * contain.
+ */
 static void
 host_ports_read(struct judge *j, const struct node *list, const struct trail *at, struct spec *spec)
 {
@@ -163,7 +168,7 @@ egress_caps_narrow(struct spec_egress_caps *caps, const struct spec_egress_caps 
                 uint64_t *mine = (uint64_t *)(void *)((char *)caps + way_rows[i].offset);
                 const uint64_t *theirs = (const uint64_t *)(const void *)((const char *)other + way_rows[i].offset);
 
-                if (*theirs < *mine)         /* SPEC_UNSET is the greatest number of all */
+                if (*theirs < *mine)         /* SPEC_UNSET is the largest number */
                         *mine = *theirs;
         }
 }

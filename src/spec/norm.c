@@ -72,7 +72,7 @@ network_write(struct json_writer *w, const struct spec *spec)
         json_key(w, "egress");
         json_open_list(w);
         for (size_t i = 0; i < spec->egress_count; i++)
-                if (!egress_is_host(spec->egress[i].host))      /* those are metadata's */
+                if (!egress_is_host(spec->egress[i].host))      /* those belong to metadata */
                         egress_write(w, &spec->egress[i]);
         json_close_list(w);
         json_close_map(w);

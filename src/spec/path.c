@@ -1,5 +1,5 @@
 /*
- * spec/path.c - paths as authors write them, put into one form.
+ * spec/path.c - normalises paths as authors write them.
  *
  * Room: spec (deciding, pure). Touches: mem.
  */

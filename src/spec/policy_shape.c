@@ -1,9 +1,10 @@
 /*
- * spec/policy_shape.c - the shape of the policy block (AIP-38). What it permits is judged in another room.
+ * spec/policy_shape.c - checks the shape of the policy block (AIP-38). Another room judges what it
+ * permits.
  *
  * Room: spec (deciding, pure). Touches: nothing.
- * Theory: two schemas and a text disagree about how a policy is embedded, so every form of the three is taken: a
- * word, { ref }, { file }, { inline }, the bare body, or a list of these.
+ * Theory: two schemas and a text disagree about how a policy is embedded, so every form of the
+ * three is accepted: a word, { ref }, { file }, { inline }, the bare body, or a list of these.
  */
 #include <string.h>
 

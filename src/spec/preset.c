@@ -1,9 +1,9 @@
 /*
- * spec/preset.c - names for lists of hosts in network.egress.
+ * spec/preset.c - named lists of hosts in network.egress.
  *
  * Room: spec (deciding, pure). Touches: nothing.
- * Theory: a preset is a spelling and no more: its hosts are judged, planned and printed as if they had been written out. A host is in a list
- * if the tool's own default configuration asks it; nothing is in it for convenience.
+ * Theory: a preset is only a shorthand: its hosts are judged, planned and printed as if they were
+ * written out. A host is in a list only if the tool's default configuration contacts it.
  */
 #include "spec/preset.h"
 

@@ -2,7 +2,7 @@
  * spec/provider.c - the provider ids that AIP-36 reserves, and the settings of each.
  *
  * Room: spec (deciding, pure). Touches: nothing.
- * Knows what each may be told. Knows nothing of which ids this host has.
+ * Knows which settings each accepts. Knows nothing of which ids this host has.
  */
 #include "spec/provider.h"
 
@@ -48,7 +48,7 @@ static const struct field_set modal_set = { FIELD_SET(modal_rows), .code = ERROR
 static const struct field_set daytona_set = { FIELD_SET(daytona_rows), .code = ERROR_CONFIG_INVALID };
 static const struct field_set blaxel_set = { FIELD_SET(blaxel_rows), .code = ERROR_CONFIG_INVALID };
 
-/* Where the provider's sandbox lives for one call, the end of that call is AIP-37's tool-result. */
+/* If the provider's sandbox lives for one call, the end of that call is AIP-37's tool-result. */
 const struct provider providers[] = {
         { "local", &local_set, "workspace-close", "Carrel's own engine on this machine, isolated by the kernel." },
         { "mastra-e2b", &e2b_set, "tool-result", "E2B through Mastra's class." },

@@ -1,9 +1,9 @@
 /*
- * spec/reference.c - the three forms in which one file points at another.
+ * spec/reference.c - the three forms in which one file points to another.
  *
  * Room: spec (deciding, pure). Touches: mem.
- * Knows words. Knows nothing of directories, links or registries; the room `ref` opens what these words name, beneath
- * a directory handle, so a link cannot lead where the words may not.
+ * Knows text only. Knows nothing of directories, links or registries. The room `ref` opens the
+ * named file beneath a directory handle, so a link cannot lead where the text may not.
  */
 #include "spec/reference.h"
 
@@ -25,7 +25,7 @@ invalid(struct error *e)
         return refuse(e, "invalid_form", "a reference is ./path, ../sibling/path or @owner/slug, and this is none of them");
 }
 
-/* Collapses `text` into `out` (strlen(text) + 1 bytes); -1 where ".." climbs above the start. */
+/* Collapses `text` into `out` (strlen(text) + 1 bytes); -1 if ".." climbs above the start. */
 static int
 collapse(const char *text, char *out)
 {
@@ -52,7 +52,7 @@ collapse(const char *text, char *out)
         return 0;
 }
 
-/* Is the last component `name`, or something before ".name"? */
+/* Is the last component `name`, or does it end in ".name"? */
 static bool
 is_called(const char *path, const char *name)
 {
@@ -77,7 +77,7 @@ slug_read(struct arena *arena, const char *text, struct reference *ret, struct e
         return ret->owner && ret->slug ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for a reference");
 }
 
-/* "../sibling/rest": takes the sibling and answers the rest, or NULL. */
+/* "../sibling/rest": copies the sibling and returns the rest, or NULL. */
 static const char *
 sibling_take(struct arena *arena, const char *text, struct reference *ret, struct error *e)
 {

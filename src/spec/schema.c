@@ -2,7 +2,7 @@
  * spec/schema.c - the field tables as JSON Schema.
  *
  * Room: spec (deciding, pure). Touches: mem (the writer's).
- * Theory: one function a kind of field, and one walk. Nothing about a field is known here.
+ * Theory: one function for each kind of field, and one traversal. This file knows no single field.
  */
 #include "spec/schema.h"
 
@@ -75,7 +75,7 @@ members_write(struct json_writer *w, const struct field_set *set)
                         json_text(w, set->rows[i].name);
         json_close_list(w);
         if (set->is_open)
-                return;                        /* its members are another document's to describe */
+                return;                        /* another document describes its members */
         json_key(w, "properties");
         json_open_map(w);
         for (size_t i = 0; i < set->count; i++)

@@ -1,10 +1,10 @@
 /*
- * text/builder.c - puts a tree together, one value after another, within limits.
+ * text/builder.c - builds a tree, one value after another, within limits.
  *
  * Room: text (words). Touches: mem.
- * Theory: open lists and maps stand on a stack of depth_max frames, so no input can make us recurse.
- * Equal keys are found when a map closes, by sorting its members: n log n whatever the keys are, and no
- * hash for anyone to flood.
+ * Theory: open lists and maps are on a stack of depth_max frames, so no input can cause recursion.
+ * Equal keys are found when a map closes, by sorting its members: n log n for any keys, without a
+ * hash table that an attacker could flood.
  */
 #include "text/builder.h"
 
@@ -14,7 +14,7 @@
 struct builder_frame {
         struct node *node;         /* the list or map */
         struct node *last;         /* its newest child */
-        const char *key;           /* of the value to come; NULL while a key is awaited */
+        const char *key;           /* of the next value; NULL while a key is expected */
         struct place key_at;
 };
 

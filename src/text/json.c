@@ -1,11 +1,11 @@
 /*
- * text/json.c - JSON into the same tree as YAML.
+ * text/json.c - reads JSON into the same tree as YAML.
  *
  * Room: text (words). Touches: mem.
- * Theory: jansson says whether the bytes are JSON and decodes the strings; it forgets where they stood.
- * So the bytes, now known to be well-formed, are walked once more beside its tree: a value's place is
- * the next byte that is no blank, comma or colon. Numbers are read from their own digits, so that no
- * integer passes through a double.
+ * Theory: jansson checks the JSON and decodes the strings, but does not keep positions. So the
+ * bytes, now known to be well-formed, are walked again together with its tree: a value's place is
+ * the next byte that is not a blank, comma or colon. Numbers are read from their own digits, so
+ * that no integer passes through a double.
  */
 #include "text/json.h"
 
@@ -20,14 +20,15 @@
 struct reader {
         struct source source;
         struct builder builder;
-        size_t at;                 /* the walk's place in source.bytes */
+        size_t at;                 /* position of the walk in source.bytes */
 };
 
 /* -- before jansson ---------------------------------------------------------------------------------- */
 
 /*
- * jansson calls itself for each bracket and spends 400 bytes on `{},`: depth and count are known before it
- * is asked. A text has more values than commas outside its strings, whatever else is in it.
+ * jansson recurses for each bracket and uses 400 bytes for `{},`. So depth and count are checked
+ * before it is called. A text has more values than commas outside its strings, whatever else it
+ * contains.
  */
 static int
 check_shape(struct source *s, const struct text_limits *limits, struct error *e)
@@ -79,7 +80,7 @@ check_bytes(struct source *s, const struct text_limits *limits, struct error *e)
         return check_shape(s, limits, e);
 }
 
-/* -- what jansson complains about -------------------------------------------------------------------- */
+/* -- jansson's errors ------------------------------------------------------------------------ */
 
 static bool
 is_word_byte(char byte)
@@ -87,7 +88,7 @@ is_word_byte(char byte)
         return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
 }
 
-/* jansson stops after the token it could not use: back to the first byte of the string or word. */
+/* jansson stops after the token it rejected: go back to the first byte of the string or word. */
 static struct place
 token_place(struct source *s, int position)
 {
@@ -104,9 +105,9 @@ token_place(struct source *s, int position)
 }
 
 /*
- * jansson does not look whether it could keep a byte of a string: without memory `./x` would be read as `/x`. So one failed allocation fails the whole
- * text; that it may have been another thread's is no harm. The allocator is put back each time, for a program of others that we are linked
- * into may have chosen one.
+ * jansson does not check whether it could store a byte of a string: without memory it would read
+ * `./x` as `/x`. So one failed allocation fails the whole text, even if another thread caused it.
+ * The allocator is restored each time, because a program that links this code may have set its own.
  */
 static _Atomic unsigned failures;
 
@@ -123,7 +124,7 @@ static int
 parser_error(struct source *s, const json_error_t *found, struct error *e)
 {
         struct place at = token_place(s, found->position);
-        const char *near = strstr(found->text, " near '");    /* what follows quotes the input */
+        const char *near = strstr(found->text, " near '");    /* the rest quotes the input */
         int len = near ? (int)(near - found->text) : (int)strlen(found->text);
 
         switch (json_error_code(found)) {
@@ -139,7 +140,7 @@ parser_error(struct source *s, const json_error_t *found, struct error *e)
         }
 }
 
-/* -- beside jansson's tree --------------------------------------------------------------------------- */
+/* -- together with jansson's tree ------------------------------------------------------------ */
 
 static struct place
 next_token(struct reader *r)
@@ -151,7 +152,7 @@ next_token(struct reader *r)
         return source_place(&r->source, r->at);
 }
 
-/* Moves over the string that begins here. Answers its length without the quotes. */
+/* Skips the string that begins here. Returns its length without the quotes. */
 static size_t
 skip_string(struct reader *r)
 {
@@ -163,7 +164,7 @@ skip_string(struct reader *r)
         return r->at++ - start;
 }
 
-/* Moves over a number or word that begins here. Answers its length. */
+/* Skips the number or word that begins here. Returns its length. */
 static size_t
 skip_word(struct reader *r)
 {
@@ -201,7 +202,7 @@ read_string(struct reader *r, const json_t *value, struct place at, struct error
         return builder_scalar(&r->builder, json_string_value(value), json_string_length(value), at, &n, e);
 }
 
-/* The bytes and jansson's tree must name the same key, or the walk is not where it thinks it is. */
+/* The bytes and jansson's tree must have the same key; otherwise the walk is out of step. */
 static int
 read_key(struct reader *r, const char *key, struct error *e)
 {
@@ -239,7 +240,7 @@ read_items(struct reader *r, json_t *value, struct error *e)
         return 0;
 }
 
-/* Calls itself once for each level, of which there are at most depth_max. */
+/* Recursive, once for each level, at most depth_max levels. */
 static int
 read_value(struct reader *r, json_t *value, struct error *e)
 {
@@ -272,7 +273,7 @@ read_text(struct arena *arena, const char *bytes, size_t len, const struct text_
         source_init(&r.source, bytes, len, 1);
         if (check_bytes(&r.source, limits, e) < 0 || builder_init(&r.builder, arena, limits, e) < 0)
                 return -1;
-        /* Integers as reals: one past int64_t is then no error, and its digits are read by us. */
+        /* Integers as reals: one beyond int64_t is then no error, and its digits are read here. */
         value = json_loadb(bytes, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, &found);
         if (failures != before) {
                 json_decref(value);

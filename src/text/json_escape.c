@@ -1,9 +1,9 @@
 /*
- * text/json_escape.c - bytes as they stand within a JSON string.
+ * text/json_escape.c - escapes bytes for a JSON string.
  *
  * Room: text (words). Touches: mem.
- * Theory: what a command printed may need an escape at each byte, so one byte costs a look into a table and six bytes of copying. Runs
- * that need none are copied whole.
+ * Theory: a command's output may need an escape at each byte, so one byte costs a table lookup and
+ * a copy of six bytes. Runs without escapes are copied as a whole.
  */
 #include "text/json.h"
 

@@ -1,9 +1,9 @@
 /*
- * text/json_writer.c - a JSON text, written from its beginning to its end.
+ * text/json_writer.c - writes a JSON text from beginning to end.
  *
  * Room: text (words). Touches: mem.
- * Theory: before() puts down whatever separates a value from what came before it; json_escape.c escapes.
- * A text that could not grow is broken for good, so callers look once, at the end.
+ * Theory: before() writes the separator between a value and the one before it; json_escape.c
+ * escapes. A text that could not grow stays broken, so callers check once, at the end.
  */
 #include "text/json.h"
 
@@ -100,7 +100,7 @@ new_line(struct json_writer *w)
                 put_text(w, "  ");
 }
 
-/* What stands between the last thing written and a value or key that begins now. */
+/* The separator between the last thing written and a value or key that begins now. */
 static void
 before(struct json_writer *w)
 {
@@ -235,7 +235,10 @@ json_uint(struct json_writer *w, uint64_t value)
         w->needs_comma = true;
 }
 
-/* The fewest digits that read back as the same value, and as a real. 17 always do; Carrel never calls setlocale(). */
+/*
+ * The fewest digits that read back as the same value, and as a real number. 17 digits always do;
+ * Carrel never calls setlocale().
+ */
 void
 json_double(struct json_writer *w, double value)
 {
@@ -279,7 +282,7 @@ put_children(struct json_writer *w, const struct node *n)
         }
 }
 
-/* Calls itself once for each level; the readers' depth_max bounds them. */
+/* Recursive, once for each level; the readers' depth_max bounds them. */
 void
 json_node(struct json_writer *w, const struct node *n)
 {

@@ -1,5 +1,5 @@
 /*
- * text/nearest.c - how far two words are from each other, and the nearest of many.
+ * text/nearest.c - the edit distance of two words, and the nearest of many.
  *
  * Room: text (words). Touches: nothing.
  * Theory: the table of optimal string alignment, three rows of it at a time.
@@ -59,7 +59,7 @@ nearest_try(struct nearest *n, const char *known, const char *name)
 {
         size_t edits = nearest_edits(n->word, known), len = strlen(n->word);
 
-        /* a beginning of it: `timeout` for `timeout_ms` */
+        /* the beginning of it: `timeout` for `timeout_ms` */
         if (edits == NEAREST_FAR && len >= BEGINNING_MIN && strncmp(n->word, known, len) == 0)
                 edits = NEAREST_FAR - 1;
         if (edits >= n->edits)

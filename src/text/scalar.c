@@ -1,10 +1,10 @@
 /*
- * text/scalar.c - what a plain word means: YAML 1.2's core schema and nothing else.
+ * text/scalar.c - the type of a plain scalar, by YAML 1.2's core schema and nothing else.
  *
  * Room: text (words). Touches: nothing.
  * Theory: words first (null, booleans, infinities: a table), then the three integer notations, then
- * decimal fractions; whatever is left is a string. strtod() only ever sees a text that was already found
- * to be a decimal number, so its own ideas (hexadecimal floats, "infinity") cannot get in.
+ * decimal fractions; anything else is a string. strtod() only receives a text that is already known
+ * to be a decimal number, so its extensions (hexadecimal floats, "infinity") are not accepted.
  */
 #include "text/scalar.h"
 

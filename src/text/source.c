@@ -1,9 +1,9 @@
 /*
- * text/source.c - the bytes being read: are they a text at all, and which line and column is this one.
+ * text/source.c - the input bytes: checks that they are text, and finds line and column of a byte.
  *
  * Room: text (words). Touches: nothing.
- * Theory: a cursor that only moves forward answers ascending questions in one pass over the bytes; a
- * question about something earlier starts again from the first byte.
+ * Theory: a cursor that only moves forward answers ascending queries in one pass over the bytes; a
+ * query about an earlier byte starts again from the first byte.
  */
 #include "text/source.h"
 
@@ -44,7 +44,7 @@ source_init(struct source *s, const char *bytes, size_t len, unsigned first_line
         rewind_cursor(s);
 }
 
-/* Moves over one byte; a character is counted at its first byte. */
+/* Moves past one byte; a character is counted at its first byte. */
 static void
 step(struct source *s)
 {

@@ -1,5 +1,5 @@
 /*
- * text/tree.c - walking a tree of values.
+ * text/tree.c - navigates a tree of values.
  *
  * Room: text (words). Touches: nothing.
  */

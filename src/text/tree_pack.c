@@ -1,8 +1,9 @@
 /*
- * text/tree_pack.c - a tree of values as flat bytes and back.
+ * text/tree_pack.c - packs a tree of values into flat bytes and back.
  *
  * Room: text (words). Touches: mem.
- * Theory: nodes in depth-first order, each a fixed head, then its key and its text with a NUL each; children follow their parent.
+ * Theory: nodes in depth-first order, each a fixed head, then its key and its text with a NUL each;
+ * children follow their parent.
  */
 #include "text/tree_pack.h"
 
@@ -96,7 +97,7 @@ out_of_memory(struct error *e)
         return -1;
 }
 
-/* One text of this length, with its NUL and none inside. */
+/* Reads one text of this length, with its NUL and none inside. */
 static int
 read_text(struct reader *r, size_t len, const char **ret, struct error *e)
 {

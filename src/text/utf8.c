@@ -1,9 +1,9 @@
 /*
- * text/utf8.c - is it UTF-8, and where does it stop being so.
+ * text/utf8.c - checks UTF-8 and finds the first invalid byte.
  *
  * Room: text (words). Touches: nothing.
- * Theory: only the second byte of a character has bounds of its own (no overlong forms, no surrogates,
- * nothing past U+10FFFF), so a row per lead byte says everything. Source: Unicode 15, table 3-7.
+ * Theory: only the second byte of a character has special bounds (no overlong forms, no surrogates,
+ * nothing past U+10FFFF), so one row per lead byte is enough. Source: Unicode 15, table 3-7.
  */
 #include "text/utf8.h"
 

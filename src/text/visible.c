@@ -1,5 +1,5 @@
 /*
- * text/visible.c - bytes that may be anything, so that a terminal can only show them.
+ * text/visible.c - makes arbitrary bytes safe to show on a terminal.
  *
  * Room: text (words). Touches: mem.
  */
@@ -34,7 +34,7 @@ escape_bytes(const char *in, size_t len, char *out)
         return len * VISIBLE_MAX;
 }
 
-/* A character that turns the direction of reading, as \uNNNN: it has at least two bytes, which have room for eight. */
+/* A bidirectional control as \uNNNN: it has at least two bytes, which have room for eight. */
 static size_t
 escape_direction(uint32_t point, char *out)
 {
@@ -45,7 +45,7 @@ escape_direction(uint32_t point, char *out)
         return (size_t)len;
 }
 
-/* Could more bytes make this a whole character, or a carriage return a line end? */
+/* Could more bytes complete a character here, or a carriage return become a line end? */
 static bool
 may_go_on(const char *in, size_t len, uint32_t point)
 {
@@ -54,7 +54,7 @@ may_go_on(const char *in, size_t len, uint32_t point)
         return (point == UTF8_INVALID && c >= 0xc2 && c <= 0xf4) || (len == 1 && c == '\r');
 }
 
-/* Escapes bytes that stand together; what may go on is left in `v`. */
+/* Escapes consecutive bytes; a sequence that may continue is kept in `v`. */
 static size_t
 escape(struct visible *v, const char *in, size_t len, bool is_last, char *out)
 {

@@ -1,15 +1,16 @@
 /*
- * text/yaml.c - YAML 1.2 (core schema, one document) into a tree.
+ * text/yaml.c - reads YAML 1.2 (core schema, one document) into a tree.
  *
  * Room: text (words). Touches: mem.
- * Theory: libyaml cuts the bytes into events, we decide what each may be. Everything that makes one
- * text mean two things is refused: aliases, tags, directives, merge keys, equal keys, a second document.
+ * Theory: libyaml splits the bytes into events; this file decides which are allowed. Everything
+ * that could give one text two meanings is refused: aliases, tags, directives, merge keys, equal
+ * keys, a second document.
  *
  *   bytes -> size -> UTF-8, controls -> first directive -> event -> event -> ... -> nothing may follow
- *                                                          (depth and count are looked at on each)
+ *                                                          (depth and count are checked on each)
  *
- * libyaml's scanner is quadratic in the depth of brackets and in the number of directives. It is never
- * asked for the event after a bracket too many, nor for anything beyond the document's end.
+ * libyaml's scanner is quadratic in the depth of brackets and in the number of directives. It is
+ * never asked for the event after a bracket too many, nor for anything beyond the document's end.
  */
 #include "text/yaml.h"
 
@@ -32,7 +33,7 @@ struct composer {
         struct builder builder;
 };
 
-enum { MORE = 0, DONE = 1 };   /* what a handler answers, besides -1 */
+enum { MORE = 0, DONE = 1 };   /* a handler's result, besides -1 */
 
 static struct place
 place_of(struct composer *c, yaml_mark_t mark)
@@ -48,10 +49,10 @@ byte_at(struct composer *c, yaml_mark_t mark)
         return offset < c->source.len ? c->source.bytes[offset] : '\0';
 }
 
-/* -- what the scanner complains about --------------------------------------------------------------- */
+/* -- the scanner's errors --------------------------------------------------------------------- */
 
 static const struct complaint {
-        char byte;                 /* the byte that the scanner could not use */
+        char byte;                 /* the byte that the scanner rejected */
         const char *message, *hint;
 } complaints[] = {
         { '*', "a plain value cannot begin with `*`", "Quote it: write \"*.example.com\", with the quotes." },
@@ -62,7 +63,10 @@ static const struct complaint {
         { '\t', "a tab where only spaces are accepted", "Indent with spaces: two for each level." },
 };
 
-/* What the parser says, in the words of a reader; "%u" is the line where that map, list or text begins. */
+/*
+ * The parser's problem, and a message for readers; "%u" is the line where that map, list or text
+ * begins.
+ */
 static const struct { const char *problem, *message, *hint; } problems[] = {
         { "did not find expected key", "this line does not fit the lines above it",
           "Check its indentation: the fields of one map begin in the same column. A value that begins with a quote ends with it." },
@@ -96,7 +100,7 @@ complain_about_byte(struct composer *c, yaml_mark_t mark, struct error *e)
         return 0;
 }
 
-/* -1: the problem is in the table, and the error is written. */
+/* -1: the problem is in the table, and the error is set. */
 static int
 complain_in_words(struct composer *c, const char *problem, struct error *e)
 {
@@ -241,7 +245,9 @@ line_len(const char *bytes, size_t len)
         return end ? (size_t)(end - bytes) : len;
 }
 
-/* Blanks, line ends, comments and `...` may stand around a document. Answers where something else begins. */
+/*
+ * Blanks, line ends, comments and `...` may surround a document. Returns where other text begins.
+ */
 static size_t
 skip_outside(const struct source *s, size_t at)
 {
@@ -261,7 +267,7 @@ skip_outside(const struct source *s, size_t at)
         return at;
 }
 
-/* Judged on the bytes: asking libyaml would make it read every directive that follows. */
+/* Checked on the bytes: libyaml would read every directive that follows. */
 static int
 check_end(struct composer *c, yaml_mark_t mark, struct error *e)
 {

@@ -1,9 +1,11 @@
 /*
- * volume/erase.c - erasing directories that a payload filled.
+ * volume/erase.c - erases directories that a payload filled.
  *
  * Room: volume (words). Touches: fd, directories of the state directory.
- * Theory: a payload may nest directories as deep as it likes and close each to its owner, so the walk keeps one descriptor, goes down by one name and up by "..",
- * and opens a closed directory by its handle. Nothing is followed; going up ends at the directory it began in, known by its inode.
+ * Theory: a payload may nest directories to any depth and remove its owner's access. So the walk
+ * keeps one descriptor, goes down by one name and up by "..", and opens a closed directory by its
+ * handle. No link is followed. Going up ends at the start directory, which is recognised by its
+ * inode.
  */
 #include "volume/erase.h"
 
@@ -18,7 +20,10 @@
 #include "base/scoped.h"
 #include "volume/place.h"
 
-/* One below which whoever wrote it closed the way: opened by its handle, never by a name that could be a link by then. */
+/*
+ * Opens a directory whose access the payload removed: by its handle, never by a name that could be
+ * a link by then.
+ */
 static int
 open_up(int dir, const char *name)
 {
@@ -35,8 +40,8 @@ open_up(int dir, const char *name)
 }
 
 /*
- * Removes what `dir` holds, up to a directory that is not empty: *ret_next is that one, open, or -1 when `dir` is empty. `budget` counts down; at 0 it
- * stops. 0 or -errno.
+ * Removes the content of `dir`, up to a directory that is not empty: *ret_next is that one, open,
+ * or -1 if `dir` is empty. `budget` counts down; the walk stops at 0. Returns 0 or -errno.
  */
 static int
 empty_one(int dir, uint64_t *budget, int *ret_next)
@@ -70,7 +75,10 @@ is_same(int dir, const struct stat *top)
         return fstat(dir, &st) == 0 && st.st_dev == top->st_dev && st.st_ino == top->st_ino;
 }
 
-/* Everything below `top`; *at is where the walk is, open. 0: it is empty; 1: the budget is used up, and the walk goes on at *at; -errno. */
+/*
+ * Erases everything below `top`; *at is the current directory, open. 0: `top` is empty; 1: the
+ * budget is used up, and the next call continues at *at; -errno.
+ */
 static int
 empty_below(int top, int *at, uint64_t *budget)
 {
@@ -97,7 +105,7 @@ empty_below(int top, int *at, uint64_t *budget)
         return 1;
 }
 
-/* `top` is `name` below `dir`, and holds nothing that anybody uses. */
+/* `top` is `name` below `dir`, and nothing in it is in use. */
 static int
 erase(int dir, const char *name, int top, int *at, uint64_t *budget)
 {
@@ -117,7 +125,7 @@ erase_all(int dir, const char *name)
         return at < 0 ? -errno : erase(dir, name, top, &at, &budget);
 }
 
-/* -- what was removed ----------------------------------------------------------------------------------------------------- */
+/* -- removed volumes -------------------------------------------------------------------------- */
 
 static void
 close_gone(struct volume_sweep *s)
@@ -144,7 +152,10 @@ volume_sweep_fini(struct volume_sweep *s)
         s->dir = -1;
 }
 
-/* The next one. Nobody finds it any more, so that its owner's directory need not be locked; another who erases it has its lock. 1: found; 0: none is left; -errno. */
+/*
+ * Opens the next removed volume. Its name cannot be used any more, so its owner's directory need
+ * not be locked; another process that erases it holds its lock. 1: found; 0: none is left; -errno.
+ */
 static int
 find_gone(struct volume_sweep *s)
 {
@@ -168,7 +179,10 @@ find_gone(struct volume_sweep *s)
         return result;
 }
 
-/* Whoever makes a volume has the lock, so that one with this name was left by a killed maker. */
+/*
+ * The process that creates a volume holds the lock, so a directory with this name was left by a
+ * killed maker.
+ */
 static int
 erase_unmade(int dir)
 {
@@ -214,7 +228,7 @@ volume_sweep(struct volume_sweep *s, const char *directory, uint64_t budget)
         return result;
 }
 
-/* Locked by a maker that lives? One that was left by a killed maker goes. */
+/* Does a living maker hold the lock? A file that a killed maker left is removed. */
 static bool
 is_held(int uses, const char *file)
 {

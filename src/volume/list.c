@@ -1,8 +1,10 @@
 /*
- * volume/list.c - the volumes of one owner, how large they are, and who uses them.
+ * volume/list.c - the volumes of one owner, their sizes and their users.
  *
- * Room: volume (words). Touches: fd, directories of the state directory (looking, but for locks that a killed maker left).
- * Theory: what a volume holds is a payload's work, so the count has a bound of entries and of depth, and says when there is more.
+ * Room: volume (words). Touches: fd, directories of the state directory (reading only, except locks
+ * that a killed maker left).
+ * Theory: a payload chose the content of a volume, so the count is bounded in entries and depth,
+ * and says if there is more.
  */
 #include "volume/volume.h"
 
@@ -74,7 +76,7 @@ count(int take_top, struct volume_info *info, uint64_t *budget)
         }
 }
 
-/* The lock of the directory is held for as long as it is asked who uses it, and no longer: a count may take its time. */
+/* The directory is locked only while its users are read, because a count may take long. */
 static int
 look(int dir, const char *name, struct volume_info *info, int *ret_data)
 {
@@ -112,7 +114,7 @@ volume_list(const char *directory, uint64_t budget, int (*each)(void *ctx, const
                         continue;
                 memcpy(info.name, entry->d_name, strlen(entry->d_name) + 1);
                 found = look(dir, entry->d_name, &info, &data);
-                if (found == -ENOENT)          /* removed meanwhile */
+                if (found == -ENOENT)          /* removed in the meantime */
                         continue;
                 if (data >= 0)
                         count(data, &info, &budget);

@@ -1,8 +1,9 @@
 /*
- * volume/place.c - the directory of one owner's volumes.
+ * volume/place.c - opens the directory of one owner's volumes.
  *
  * Room: volume (words). Touches: fd, directories of the state directory.
- * Theory: what leads to the directory is the operator's; from there on every name is opened by handle, and each directory has to be ours and closed to others.
+ * Theory: the operator owns the path to the directory. From there on every name is opened by
+ * handle, and each directory must belong to this user and be closed to others.
  */
 #include "volume/place.h"
 
@@ -35,7 +36,7 @@ place_entries(int dir)
         return list;
 }
 
-/* Each directory on the way, closed to others where it is made here. */
+/* Opens each directory in the path; one that is created here is closed to others. */
 static int
 make_way(const char *path)
 {

@@ -1,13 +1,14 @@
 /*
- * volume/volume.c - making a volume, holding it for a sandbox, taking its name away.
+ * volume/volume.c - creates a volume, holds it for a sandbox, removes its name.
  *
  * Room: volume (words). Touches: fd, directories and lock files of the state directory.
  *
- *     absent --make under .new-NAME, rename--> NAME --rename--> .gone-NUMBER --sweep--> absent
+ *     absent --create as .new-NAME, rename--> NAME --rename--> .gone-NUMBER --sweep--> absent
  *                                               | a maker holds use/ID.INDEX: not renamed
  *
- * Theory: one rename makes a volume and one takes it away, both under the lock of its owner's directory, so that a kill in between leaves a hidden
- * directory at most, which the next sweep erases. Who begins to use one puts its lock there under that same lock.
+ * Theory: one rename creates a volume and one removes it, both under the lock of its owner's
+ * directory. So a kill in between leaves at most a hidden directory, which the next sweep erases. A
+ * process that starts to use a volume adds its own lock file under that same lock.
  */
 #include "volume/volume.h"
 
@@ -27,7 +28,7 @@
 
 enum { HIDDEN_ROOM = NAME_MAX_LEN + 16, INDEX_MAX = 9999 };
 
-/* -- making ------------------------------------------------------------------------------------------------------------- */
+/* -- creating --------------------------------------------------------------------------------- */
 
 static int
 make_data(int made)
@@ -40,7 +41,7 @@ make_data(int made)
         data = result = place_into(made, "data", 0);
         if (result < 0)
                 return result;
-        /* As a home that is made new; of one group, also where what is above hands its own down. */
+        /* Like a new home; sets the group even if the parent directory passes its own on. */
         return fchown(data, (uid_t)-1, getegid()) < 0 || fchmod(data, 0755) < 0 || fsync(data) < 0 ? -errno : 0;
 }
 
@@ -67,7 +68,7 @@ make(int dir, const char *name)
         return result;
 }
 
-/* -EUSERS where one more would be too many. */
+/* -EUSERS if the maximum is reached. */
 static int
 check_room(int dir, uint64_t most)
 {
@@ -83,7 +84,7 @@ check_room(int dir, uint64_t most)
         return count < most ? 0 : -EUSERS;
 }
 
-/* The volume, made if it is not there. A descriptor, or -errno. */
+/* Opens the volume and creates it if missing. A descriptor, or -errno. */
 static int
 open_volume(int dir, const char *name, uint64_t most, bool *ret_is_new)
 {

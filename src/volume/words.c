@@ -1,5 +1,5 @@
 /*
- * volume/words.c - where an owner's volumes are, and a failure in words.
+ * volume/words.c - the path of an owner's volumes, and error messages.
  *
  * Room: volume (words). Touches: nothing.
  */
@@ -9,7 +9,10 @@
 
 #include "volume/volume.h"
 
-/* Letters that stay; every other byte becomes =XX, so that two owners never share a directory and none has a dot in its name. */
+/*
+ * Letters that stay; every other byte becomes =XX. So two owners never share a directory, and no
+ * name contains a dot.
+ */
 int
 volume_directory(const char *state, const char *owner, char ret[VOLUME_PATH_MAX], struct error *e)
 {
