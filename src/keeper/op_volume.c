@@ -15,47 +15,95 @@
 #include "keeper/sandbox.h"
 #include "volume/volume.h"
 
-/* COUNTED_MAX: entries of all volumes together. ERASED_MAX: entries between other work. */
-enum { COUNTED_MAX = 20000, ERASED_MAX = 400, ERASE_PAUSE_MS = 5 };
+enum { COUNTED_MAX = 20000 /* entries of all volumes together */, COUNTED_OTHERS = 2000 /* of another owner: 2 ms */,
+       ERASED_MAX = 40 /* entries between other work, for all owners */, ERASE_PAUSE_MS = 5 };
 
 /* -- erasing ----------------------------------------------------------------------------------- */
 
+/* Of one owner, however many volumes he removed. Only the first has a timer: all that is erased takes one part of the keeper's time, and owners take turns in it. */
 struct erasing {
         struct loop_timer timer;       /* first */
+        struct erasing *next;
         struct keeper *keeper;
         struct volume_sweep sweep;
         char place[VOLUME_PATH_MAX];
 };
 
 static void
-erase_some(struct loop_timer *t)
+erasing_free(struct erasing *s)
 {
-        struct erasing *s = (struct erasing *)(void *)t;
-
-        if (volume_sweep(&s->sweep, s->place, ERASED_MAX) == 1 && loop_timer_set(s->keeper->loop, &s->timer, loop_now_ms() + ERASE_PAUSE_MS, erase_some) == 0)
-                return;
         volume_sweep_fini(&s->sweep);
         loop_timer_remove(&s->timer);
         free(s);
 }
 
-/* If erasing cannot start, the owner's next removal erases it too. */
+static void erase_some(struct loop_timer *t);
+
+/* If a timer cannot be set, the owner's next removal erases the rest. */
+static void
+erase_next(struct keeper *k)
+{
+        while (k->erasing && loop_timer_set(k->loop, &k->erasing->timer, loop_now_ms() + ERASE_PAUSE_MS, erase_some) < 0) {
+                struct erasing *s = k->erasing;
+
+                k->erasing = s->next;
+                erasing_free(s);
+        }
+}
+
+static void
+erase_last(struct keeper *k, struct erasing *s)
+{
+        struct erasing **at = &k->erasing;
+
+        while (*at)
+                at = &(*at)->next;
+        s->next = NULL;
+        *at = s;
+}
+
+static void
+erase_some(struct loop_timer *t)
+{
+        struct erasing *s = (struct erasing *)(void *)t;
+        struct keeper *k = s->keeper;
+
+        k->erasing = s->next;
+        if (volume_sweep(&s->sweep, s->place, ERASED_MAX) == 1)
+                erase_last(k, s);
+        else
+                erasing_free(s);
+        erase_next(k);
+}
+
+/* An erasing of this owner that is running finds this volume too. If erasing cannot start, the owner's next removal erases it too. */
 static void
 erase_removed(struct keeper *k, const char *place)
 {
-        struct erasing *s = calloc(1, sizeof *s);
+        struct erasing *s = k->erasing;
 
+        while (s && strcmp(s->place, place) != 0)
+                s = s->next;
+        s = s ? NULL : calloc(1, sizeof *s);
         if (!s)
                 return;
         s->keeper = k;
         s->timer.due_ms = LOOP_NEVER;
         volume_sweep_init(&s->sweep);
         memcpy(s->place, place, strlen(place) + 1);
-        if (loop_timer_set(k->loop, &s->timer, loop_now_ms() + ERASE_PAUSE_MS, erase_some) < 0)
-                free(s);
+        erase_last(k, s);
+        if (k->erasing == s)
+                erase_next(k);
 }
 
 /* -- operations -------------------------------------------------------------------------------- */
+
+/* Counting is not done in turns. The daemon's own user only delays himself. */
+static uint64_t
+counted(const struct call *c)
+{
+        return strcmp(c->caller.owner, c->keeper->owner) == 0 ? COUNTED_MAX : COUNTED_OTHERS;
+}
 
 static void
 write_volume(struct record_writer *w, const struct volume_info *info)
@@ -90,7 +138,7 @@ op_volume_list(struct call *c, struct error *e)
         if (volume_directory(c->keeper->host.volumes, c->caller.owner, place, e) < 0)
                 return CALL_FAILED;
         w = reply_begin(c);
-        result = volume_list(place, COUNTED_MAX, add_item, &w);
+        result = volume_list(place, counted(c), add_item, &w);
         if (result < 0)
                 return volume_fail("", result, NULL, e), CALL_FAILED;
         reply_send(c, &w, 0, -1);
@@ -123,7 +171,7 @@ op_volume_create(struct call *c, struct error *e)
                 return CALL_FAILED;
         result = volume_create(place, wanted.name, most, &is_new);
         if (result == 0)
-                result = volume_list(place, COUNTED_MAX, find_one, &wanted);
+                result = volume_list(place, counted(c), find_one, &wanted);
         if (result < 0)
                 return volume_fail(wanted.name, result, NULL, e), CALL_FAILED;
         w = reply_begin(c);

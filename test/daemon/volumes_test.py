@@ -119,6 +119,48 @@ def restart(d):
     own.stop(box)
 
 
+def erasing(place):
+    """How many removed volumes the keeper has a lock on, which it has while it erases one."""
+    gone = {os.stat(os.path.join(place, name)).st_ino for name in os.listdir(place) if name.startswith(".gone-")}
+    with open("/proc/locks", encoding="ascii") as f:
+        return sum(words[1] == "FLOCK" and int(words[5].split(":")[2]) in gone for words in (line.split() for line in f)), len(gone)
+
+
+def turns(d):
+    """However much one owner has in his volumes, the keeper looks at a little of it at a time."""
+    for name, counted in (("tenant-c", 2000), (None, 2100)):
+        o = Owner(d, name)
+        place = volume_place(d, name or f"uid:{os.getuid()}")
+        o.must("POST", "/v1/volumes", {"name": "full"})
+        for i in range(2100):
+            with open(os.path.join(place, "full", "data", str(i)), "w", encoding="ascii"):
+                pass
+        row = o.volumes()["full"]
+        check(f"of {name or 'its own user'} it counts {counted} entries", row["file_count"] == counted and row["partial"] == (counted == 2000), row)
+    others = [Owner(d, name) for name in ("tenant-c", "tenant-d")]
+    for i, o in enumerate(others):
+        for n in range(2):
+            o.must("POST", "/v1/volumes", {"name": f"v{n}"})
+            for f in range(2500):
+                with open(os.path.join(volume_place(d, f"tenant-{'cd'[i]}", f"v{n}", "data", str(f))), "w", encoding="ascii"):
+                    pass
+    most = [0, 0]
+
+    def is_erased():
+        seen = [erasing(volume_place(d, name)) for name in ("tenant-c", "tenant-d")]
+        most[0], most[1] = max(most[0], seen[0][0]), max(most[1], seen[1][0])
+        return all(left == 0 for _, left in seen)
+
+    for o in others:
+        for n in range(2):
+            o.must("DELETE", f"/v1/volumes/v{n}")
+            is_erased()
+    until("what two owners removed is erased", is_erased)
+    check("of each owner it erases one volume at a time", most == [1, 1], most)
+    others[0].must("DELETE", "/v1/volumes/full")
+    Owner(d).must("DELETE", "/v1/volumes/full")
+
+
 def command_line(d):
     env = {**os.environ, "CARREL_STATE": d.state}
 
@@ -154,7 +196,7 @@ def pool():
 def main():
     need_programs()
     with Daemon() as d:
-        for part in (rest, owners, restart, command_line):
+        for part in (rest, owners, restart, turns, command_line):
             part(d)
     pool()
     end()

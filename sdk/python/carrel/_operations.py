@@ -369,7 +369,7 @@ class Volume(Answer):
     file_count: Optional[int] = None
     """Number of files, directories and links."""
     partial: Optional[bool] = None
-    """Only a part was counted: at most 20000 entries, 48 levels deep."""
+    """Only a part was counted: at most 20000 entries (2000 if the owner is not the daemon's own user), 48 levels deep."""
     used_at_ms: Optional[int] = None
     """When a sandbox last started or stopped using it, or when it was created, in milliseconds since 1970."""
     used_by: Optional[str] = None
