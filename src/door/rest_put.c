@@ -137,7 +137,8 @@ put_body(struct exchange *x, const void *bytes, size_t len)
                 if (w->is_opened)
                         finish(w);
         } else if (w->len + len > CHUNKED_MAX) {
-                (void)fail(&e, ERROR_REQUEST_TOO_LARGE, "a chunked body has at most %d bytes here; send a Content-Length", CHUNKED_MAX);
+                (void)fail(&e, ERROR_REQUEST_TOO_LARGE, "a body in chunks may have at most %d bytes; nothing was written", CHUNKED_MAX);
+                error_hint(&e, "Send the file with a Content-Length, as `curl -T FILE` does: then its size is not limited.");
                 filer_fail(&w->filer, &e);
         } else if (len > 0) {
                 if (exchange_keep_body(x, w->len + len, &e) < 0) {

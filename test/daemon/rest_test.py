@@ -176,6 +176,34 @@ def bytes_through(d, box):
     check("%d MB of output, followed over a connection of its own, are all there" % (size // 1000000), head.startswith(b"HTTP/1.1 200") and total >= size, head[:200], total)
 
 
+def whole_or_nothing(d, box, path):
+    """A body in chunks of up to 8 MiB is written; a larger one, and any body that is cut off, leave the old file and nothing beside it."""
+    def put(name, head, body, is_whole=True):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(d.http)
+            s.sendall(b"PUT %s?path=/tmp/w/%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s\r\n\r\n" % (path.encode(), name.encode(), head))
+            try:
+                s.sendall(body)
+                if not is_whole:
+                    s.shutdown(socket.SHUT_WR)
+            except OSError:              # refused before it was all sent
+                pass
+            return b"".join(iter(lambda: s.recv(65536), b""))
+
+    def chunked(size, is_whole=True):
+        piece = b"10000\r\n%s\r\n" % (b"x" * 65536)
+        return piece * (size // 65536) + (b"0\r\n\r\n" if is_whole else b"10000\r\nabc")
+
+    d.must("POST", path, {"files": [{"path": "/tmp/w/" + name, "content": "old"} for name in ("in", "over", "cut", "short")]})
+    by_chunks = b"Transfer-Encoding: chunked"
+    answers = [put("in", by_chunks, chunked(8 << 20)), put("over", by_chunks, chunked(9 << 20)), put("cut", by_chunks, chunked(1 << 20, False), False), put("short", b"Content-Length: 1048576", b"x" * 70000, False)]
+    sizes = lambda: {i["path"]: i["size"] for i in d.must("GET", path + "/list?path=/tmp/w")["items"]}
+    check("8 MiB in chunks is written", answers[0].startswith(b"HTTP/1.1 204 ") and sizes()["in"] == 8 << 20, answers[0])
+    check("9 MiB is refused, with what to do", answers[1].startswith(b"HTTP/1.1 413 ") and b"request_too_large" in answers[1] and b"nothing was written" in answers[1] and b"curl -T FILE" in answers[1], answers[1])
+    check("of a body that ends early nothing is confirmed", b" 204 " not in answers[2] + answers[3], answers[2:])
+    until("the old files are as they were, and nothing is beside them", lambda: sizes() == {"in": 8 << 20, "over": 3, "cut": 3, "short": 3})
+
+
 def files(d, box):
     path = "/v1/sandboxes/%s/files" % box
     batch = d.call("POST", path, {"files": [{"path": "/tmp/f/a", "content": "A", "mode": 0o600}, {"path": "/tmp/f/b", "content": base64.b64encode(b"\0\xff").decode(), "encoding": "base64"}]})
@@ -195,6 +223,7 @@ def files(d, box):
           d.call("POST", path + "/move", {"path": "/tmp/f/a", "target": "/tmp/f/m/a"}).status == 204 and d.must("GET", path + "/stat?path=/tmp/f/m/a")["size"] == 1 and
           d.call("DELETE", path + "?path=/tmp/f/m").code == "directory_not_empty" and d.must("DELETE", path + "?path=/tmp/f/m&recursive=true") == {"existed": True} and
           d.must("DELETE", path + "?path=/tmp/f/m") == {"existed": False})
+    whole_or_nothing(d, box, path)
     check("nothing is written where nothing may be", d.call("PUT", path + "?path=/usr/x", b"x").code in ("sandbox_mount_read_only", "permission_denied"), d.call("PUT", path + "?path=/usr/x", b"x"))
 
 
