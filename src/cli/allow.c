@@ -120,7 +120,7 @@ read_host_port(struct arena *arena, const char *word, struct forms *ret, struct 
 {
         uint64_t port;
 
-        if (value_number_read(VALUE_PORT, (struct value_place){ "allow", "host-port" }, word, &port, e) < 0)
+        if (value_number_read(VALUE_HOST_PORT, (struct value_place){ "allow", "host-port" }, word, &port, e) < 0)
                 return -1;
         ret->items[ret->count++] = arena_format(arena, "%u", (unsigned)port);
         return ret->items[0] ? 0 : fail(e, ERROR_NO_MEMORY, "no memory for a port");
@@ -290,7 +290,7 @@ allow(struct allowing *a, struct error *e)
         size_t len;
 
         if (a->count < 2) {
-                (void)fail(e, ERROR_INVALID_ARGUMENT, "allow: what is permitted is missing");
+                (void)fail(e, ERROR_INVALID_ARGUMENT, "allow needs to know what to permit: tool, mount, name or host-port, and its value");
                 error_hint(e, "For example: carrel allow tool ~/.nvm");
                 return -1;
         }

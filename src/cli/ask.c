@@ -16,6 +16,8 @@
 #include "event/outcome.h"
 #include "text/utf8.h"
 
+enum { MINUTE_MS = 60000, HOUR_MS = 3600000 };
+
 /* -- the call -------------------------------------------------------------------------------------------------- */
 
 int
@@ -291,6 +293,17 @@ print_sandbox(const struct ask *a, const struct carrel_sandbox *s)
         return json_print(&w, stdout);
 }
 
+/* " 59 min" after hours, " 5 h" after days; nothing for less than one. */
+static void
+append_rest(char *out, uint64_t rest_ms, uint64_t unit_ms)
+{
+        uint64_t unit = unit_ms == HOUR_MS ? MINUTE_MS : HOUR_MS;
+        size_t len = strlen(out);
+
+        if (rest_ms >= unit)
+                (void)snprintf(out + len, SPAN_TEXT - len, " %" PRIu64 " %s", rest_ms / unit, unit == HOUR_MS ? "h" : "min");
+}
+
 const char *
 span_text(uint64_t ms, char *out)
 {
@@ -302,6 +315,8 @@ span_text(uint64_t ms, char *out)
         while (ms >= rows[i].below && i + 1 < sizeof rows / sizeof *rows)
                 i++;
         (void)snprintf(out, SPAN_TEXT, "%" PRIu64 " %s", ms / rows[i].unit, rows[i].name);
+        if (rows[i].unit >= HOUR_MS)                   /* "2 h" of 2 h 59 min would hide the hour that `carrel extend` adds */
+                append_rest(out, ms % rows[i].unit, rows[i].unit);
         return out;
 }
 

@@ -64,7 +64,7 @@ int print_sandbox(const struct ask *a, const struct carrel_sandbox *s);
  */
 void print_sandbox_warnings(const struct ask *a, const struct carrel_sandbox *s);
 
-/* Writes "350 ms", "12 s", "5 min", "3 h" or "2 d" to `out` (SPAN_TEXT bytes) and returns it. */
+/* Writes "350 ms", "12 s", "5 min", "3 h 20 min" or "2 d 5 h" to `out` (SPAN_TEXT bytes) and returns it. */
 const char *span_text(uint64_t ms, char *out);
 
 /* Milliseconds since, or until, a time of the real-time clock; 0 if it is on the other side. */

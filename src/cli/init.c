@@ -113,9 +113,10 @@ write_network(const struct init *i, FILE *out)
                 (void)fputc('\n', out);
                 has_any = true;
         }
-        if (!has_any)
-                (void)fputs("network:\n  egress: []                   # no host may be reached\n", out);
-        (void)fprintf(out, "%s# - api.example.com        # one more host, ports 80 and 443; presets: carrel docs presets\n", has_any ? "    " : "  ");
+        if (has_any)
+                (void)fputs("    # - api.example.com        # one more host, ports 80 and 443; presets: carrel docs presets\n", out);
+        else
+                (void)fputs("network:\n  egress: []                   # no host may be reached; one, at ports 80 and 443: [api.example.com]; presets: carrel docs presets\n", out);
 }
 
 static void

@@ -16,7 +16,7 @@ print_answer(const struct ask *a, const char *id, int existed)
 
         if (!a->is_json) {
                 print_escaped(stdout, id, false);
-                (void)puts(existed ? ": stopped" : ": there was none");
+                (void)puts(existed ? ": stopped" : ": no such sandbox");
                 return 0;
         }
         json_init(&w, true);

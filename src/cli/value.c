@@ -24,6 +24,7 @@ static const struct kind {
 } kinds[VALUE_COUNT] = {
         [VALUE_DURATION] = { "duration", "a number and its unit, as 1500ms, 30s, 5m or 2h; without one, seconds", "30s", { NUMBER_DURATION_MS }, { NULL } },
         [VALUE_PORT] = { "port", "the port inside, from 1 to 65535; `carrel url` prints where it is reached", "3000", { NUMBER_PORT }, { NULL } },
+        [VALUE_HOST_PORT] = { "port", "a port of this machine's loopback, from 1 to 65535", "5432", { NUMBER_PORT }, { NULL } },
         [VALUE_EXEC] = { "number of an exec", "what `carrel ps ID` shows: 1, 2 and so on", "1", { NUMBER_EXEC }, { NULL } },
         [VALUE_OFFSET] = { "offset", "a number of bytes from 0 on", "4096", { NUMBER_BYTES }, { NULL } },
         [VALUE_SIGNAL] = { "signal", "a name or a number, as TERM, INT, HUP or 15; without it the whole process tree is killed", "TERM", { NUMBER_SIGNAL }, { NULL } },

@@ -232,8 +232,8 @@ check_ports(const struct sandbox *s, const struct spec *now, const struct spec *
         if (!s->box || s->box->is_gone)
                 return 0;
         if (!s->box->has_wall && wanted->egress_count > 0) {
-                (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, "egress", "no_wall", "the sandbox %s was made without network.egress, so it has no wall that could let something through", s->id);
-                error_hint(e, "Create one whose manifest lists what it needs, or has metadata.carrel.egress, if only `{}`: to such a one hosts can be added.");
+                (void)fail_at(e, ERROR_EGRESS_UNENFORCEABLE, "egress", "no_wall", "the sandbox %s was created without network.egress: hosts cannot be added to it", s->id);
+                error_hint(e, "Create a sandbox whose SANDBOX.md lists hosts in network.egress, or has metadata: {carrel: {egress: {}}}. Hosts can be added to that one.");
                 return -1;
         }
         return s->box->is_routed ? check_stock(s, wanted, e) : check_low(s, now, wanted, e);

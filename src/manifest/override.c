@@ -208,8 +208,11 @@ mount_value(struct arena *arena, const struct row *row, const char *text, struct
                 mode = text[len - 1] == 'o' ? "read-only" : mode;
                 len -= 3;
         }
-        if (dir >= len || (text[0] != '/' && strncmp(text, "./", 2) != 0 && !is_volume(text, dir)) || *at != '/' || memchr(at, ':', len - dir - 1))
-                return wrong(row, text, allowed, e);
+        if (dir >= len || (text[0] != '/' && strncmp(text, "./", 2) != 0 && !is_volume(text, dir)) || *at != '/' || memchr(at, ':', len - dir - 1)) {
+                (void)wrong(row, text, allowed, e);
+                error_hint(e, "Name a volume, as npm-cache:/home/agent/.npm, or a directory, as ./data:/data:ro");
+                return -1;
+        }
         storage = storage_node(arena, text, dir);
         source = map_node(arena, "source", storage, NULL, NULL);
         *ret = !storage ? NULL : map_node(arena, NULL, source, text_node(arena, "at", arena_copy(arena, at, len - dir - 1)), text_node(arena, "mode", mode));

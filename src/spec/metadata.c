@@ -152,7 +152,7 @@ static const struct field carrel_rows[] = {
         { .name = "limits", .kind = FIELD_MAP, .members = &carrel_limits_set, .offset = offsetof(struct spec, limits),
           .help = "Caps that AIP-36 has no field for." },
         { .name = "egress", .kind = FIELD_MAP, .members = &carrel_egress_set, .offset = FIELD_NOWHERE, .read = carrel_egress_read,
-          .help = "The way to the hosts in network.egress: its caps, and whether it is routed. Where it stands, hosts can be listed later." },
+          .help = "The way to the hosts in network.egress: its caps, and whether it is routed. If it is written, hosts can be added to a living sandbox." },
         { .name = "unix", .kind = FIELD_CHOICE, .choices = switch_choices, .offset = FIELD_NOWHERE, .read = unix_read,
           .help = "off closes Unix sockets inside; default on." },
         { .name = "home", .kind = FIELD_TEXT, .min = 1, .pattern = "^[a-z0-9][a-z0-9_.-]{0,63}$", .matches = name_is_valid, .offset = FIELD_NOWHERE, .read = home_read,

@@ -93,6 +93,7 @@ def each_command(sh):
     background(sh)
     files(sh)
     before = sh.json("info", "one")[1]["timeout_ms"]
+    check("of a time left of hours the minutes are shown", " 2 h 59 min" in sh("create", "--name", "hours", "--timeout", "3h").stdout.decode() and sh("stop", "hours").returncode == 0)
     check("extend adds", sh("extend", "one", "5m").returncode == 0 and 290000 < sh.json("info", "one")[1]["timeout_ms"] - before <= 300000)
     done = sh("pause", "one")
     lacks = b"capability_unavailable" in done.stderr
@@ -107,7 +108,7 @@ def each_command(sh):
     check("info --instructions are words for a model", b"sandbox" in sh("info", "one", "--instructions").stdout)
     keys(sh)
     done = sh("stop", "one", "no-such")
-    check("stop says of each whether there was one", (done.returncode, done.stdout) == (0, b"one: stopped\nno-such: there was none\n"), said(done))
+    check("stop says of each whether it existed", (done.returncode, done.stdout) == (0, b"one: stopped\nno-such: no such sandbox\n"), said(done))
     check("ls of none says so", b"carrel create" in sh("ls").stdout)
 
 
