@@ -114,7 +114,8 @@ class Client:
 
 
 def job_control(who, s):
-    s.type("cat")
+    s.type("printf 're%s\\n' ads; cat")
+    s.sees("\nreads")                     # what is typed before cat runs goes to the shell
     s.type("first")
     check("%s: a program reads the terminal" % who, s.sees("first\nfirst"), s.screen())
     s.keys("C-z")

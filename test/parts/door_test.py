@@ -72,11 +72,12 @@ def routes(door):
         rows = re.findall(r'\{ (OP_\w+), "([\w.]+)", "(\w+)", "([^"]+)"', f.read())
     bodies = {"OP_EXTEND": {"duration_ms": 5}, "OP_EVENT": {"event": "e"}, "OP_TASK_BEGIN": {"task": "t", "timeout_ms": 5}, "OP_EXEC": {"argv": ["true"]},
               "OP_EXEC_SIGNAL": {"signal": 15}, "OP_FILE_WRITE": {"files": [{"path": "a", "content": "b"}]}, "OP_FILE_MKDIR": {"path": "a"},
-              "OP_FILE_MOVE": {"path": "a", "target": "b"}, "OP_CREATE": {}, "OP_CLAIM": {}, "OP_TOKEN_CREATE": {}, "OP_NETWORK": {"egress": ["a.example"]}}
+              "OP_FILE_MOVE": {"path": "a", "target": "b"}, "OP_CREATE": {}, "OP_CLAIM": {}, "OP_TOKEN_CREATE": {}, "OP_NETWORK": {"egress": ["a.example"]},
+              "OP_VOLUME_CREATE": {"name": "v"}}
     queries = {"OP_FILE_READ": "?path=a", "OP_FILE_LIST": "?path=a", "OP_FILE_STAT": "?path=a", "OP_FILE_REMOVE": "?path=a"}
     wrong = []
     for op, _, method, route in rows:
-        target = route.replace("{id}", "box").replace("{exec}", "7").replace("{port}", "80").replace("{task}", "t") + queries.get(op, "")
+        target = route.replace("{id}", "box").replace("{exec}", "7").replace("{port}", "80").replace("{task}", "t").replace("{name}", "v") + queries.get(op, "")
         before = len(door.keeper.calls)
         got = door.ask(method, target, bodies.get(op))
         calls = [c["op"] for c in door.keeper.calls[before:]]

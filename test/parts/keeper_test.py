@@ -745,7 +745,7 @@ def words():
         def instructions():
             id = c.call("create", manifest=manifest(limits={"timeout_ms": 1234, "memory_mb": 64}), ports=[8080])["id"]
             text = c.call("instructions", id=id)["text"]
-            found = ["%r is not in it" % word for word in ("1234", "64 MiB", "8080", "no network", "most: 4096.") if word not in text] + wrong(status=(status(c, id), "pending"))
+            found = ["%r is not in it" % word for word in ("1234", "64 MiB", "8080", "no network", "most: 512.") if word not in text] + wrong(status=(status(c, id), "pending"))
             # the normal form's number ends nothing; the same number, written, does
             for limits, is_told in (({}, False), ({"timeout_ms": 30000}, True)):
                 text = c.call("instructions", id=c.call("create", manifest=manifest(limits=limits))["id"])["text"]

@@ -107,6 +107,18 @@ export interface Exec {
 }
 
 /** One part of a list. With next_cursor there is more: give it as cursor. */
+export interface Volume {
+        name: string;
+        /** Bytes. */
+        size?: number;
+        file_count?: number;
+        /** Only a part was counted. */
+        partial?: boolean;
+        used_at_ms?: number;
+        /** Id of a sandbox that uses it now. */
+        used_by?: string;
+}
+
 export interface Page<T> {
         items: T[];
         next_cursor?: string;
@@ -209,6 +221,22 @@ export class CarrelClient {
 
         async revokeToken(id: string): Promise<boolean> {
                 return (await this.transport.json({ method: 'DELETE', path: `/v1/tokens/${part(id)}` })).existed;
+        }
+
+        // -- volumes ------------------------------------------------------------------------------------------
+
+        /** Creates a volume of the caller; an existing one is not changed. */
+        createVolume(name: string): Promise<Volume> {
+                return this.transport.json({ method: 'POST', path: '/v1/volumes', body: { name } });
+        }
+
+        async volumes(): Promise<Volume[]> {
+                return (await this.transport.json({ method: 'GET', path: '/v1/volumes' })).items ?? [];
+        }
+
+        /** Removes a volume with its content. An error while a sandbox uses it. */
+        async removeVolume(name: string): Promise<boolean> {
+                return (await this.transport.json({ method: 'DELETE', path: `/v1/volumes/${part(name)}` })).existed;
         }
 
         // -- sandboxes ----------------------------------------------------------------------------------------
