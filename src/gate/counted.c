@@ -13,12 +13,17 @@
 
 #include "gate/wall.h"
 
+/* Of what passed, so that a long transfer seldom sends a message and a short one does not claim much. A cap bounds it, however much passed. */
 static uint64_t
-ahead_of(uint64_t cap)
+ahead_of(uint64_t passed, uint64_t cap)
 {
-        uint64_t part = cap / COUNTED_AHEAD_PART;
+        uint64_t ahead = passed / COUNTED_AHEAD_PART;
 
-        return cap == 0 || part > COUNTED_AHEAD ? COUNTED_AHEAD : part;
+        if (ahead < COUNTED_AHEAD_LEAST)
+                ahead = COUNTED_AHEAD_LEAST;
+        if (ahead > COUNTED_AHEAD_MOST)
+                ahead = COUNTED_AHEAD_MOST;
+        return cap == 0 || cap / COUNTED_AHEAD_PART > ahead ? ahead : cap / COUNTED_AHEAD_PART;
 }
 
 /* A message that does not fit on the link is sent with the next one, or when bytes stop. */
@@ -61,8 +66,8 @@ counted_more(struct wall *w)
         if (!c->is_kept)
                 return;
         if (w->bytes_out > c->said_out || w->bytes_in > c->said_in)
-                tell(w, w->bytes_out > c->said_out ? w->bytes_out + ahead_of(w->caps.bytes_out) : c->said_out,
-                     w->bytes_in > c->said_in ? w->bytes_in + ahead_of(w->caps.bytes_in) : c->said_in);
+                tell(w, w->bytes_out > c->said_out ? w->bytes_out + ahead_of(w->bytes_out, w->caps.bytes_out) : c->said_out,
+                     w->bytes_in > c->said_in ? w->bytes_in + ahead_of(w->bytes_in, w->caps.bytes_in) : c->said_in);
         if (c->settle.due_ms == LOOP_NEVER)
                 (void)loop_timer_set(w->gate->loop, &c->settle, loop_now_ms() + COUNTED_SETTLE_MS, look);
 }

@@ -14,7 +14,8 @@
 
 #include "loop/loop.h"
 
-enum { COUNTED_AHEAD = 1 << 20, COUNTED_AHEAD_PART = 64 /* of a cap, if that is less */, COUNTED_SETTLE_MS = 50 };
+/* The box keeps a number that is ahead of the truth by 1/64 of what passed, within these bounds (bytes), and never by more than 1/64 of a cap. */
+enum { COUNTED_AHEAD_PART = 64, COUNTED_AHEAD_LEAST = 1 << 20, COUNTED_AHEAD_MOST = 16 << 20, COUNTED_SETTLE_MS = 50 };
 
 struct counted {
         bool is_kept;                  /* by its box; an older box does not, and is sent no
