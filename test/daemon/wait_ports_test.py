@@ -102,7 +102,7 @@ def command(w):
     check("carrel exec -d --wait-ports does not return before", p.poll() is None)
     w.go()
     out, err = p.communicate(timeout=PATIENCE)
-    check("  it returns when the port listens, with the number", p.returncode == 0 and out == b"%d\n" % number and b"port 8000 listens" in err, p.returncode, out, err)
+    check("  it returns when the port listens, with the number", p.returncode == 0 and out == b"%d\n" % number and b"port 8000 is listening" in err, p.returncode, out, err)
     check("  and the command goes on", w.over(number) == "running")
 
     p = w.carrel("exec", "--wait-ports", w.id, "--", *ARGV)

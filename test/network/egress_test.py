@@ -452,7 +452,7 @@ def run_bytes_counted(world):
         child.stdin.flush()
     out, err = child.communicate(timeout=ALWAYS)
     check("gates that are killed between transfers: the cap on bytes of a run holds over all of them", said[:2] == [b"400000\n"] * 2 and said[2] != b"400000\n" and
-          b"has sent or received all that it may" in err, said, out, err)
+          b"has used up its byte limit" in err, said, out, err)
 
 
 def daemon_bytes_counted(world):
