@@ -80,7 +80,7 @@ struct keeper {
         struct watcher *watchers;
         struct audience *audiences;    /* owners with at least one watcher */
         struct pool *pool;             /* NULL: none */
-        struct erasing *erasing;       /* owners whose removed volumes are being erased, in turn (op_volume.c) */
+        struct erasing *erasing;       /* owners with volumes to erase, in turn (op_volume.c) */
         struct turn *turns;            /* owner whose call is next (turns.c); NULL: no call */
         struct loop_timer turns_again;
         /* spare memory for narrowing an allow list when memory is out; NULL: in use */

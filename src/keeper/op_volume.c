@@ -15,12 +15,19 @@
 #include "keeper/sandbox.h"
 #include "volume/volume.h"
 
-enum { COUNTED_MAX = 20000 /* entries of all volumes together */, COUNTED_OTHERS = 2000 /* of another owner: 2 ms */,
-       ERASED_MAX = 40 /* entries between other work, for all owners */, ERASE_PAUSE_MS = 5 };
+/*
+ * COUNTED_MAX: entries of all volumes together. COUNTED_OTHERS: the same for owners other than the
+ * daemon's own user (2 ms). ERASED_MAX: entries between other work, for all owners.
+ */
+enum { COUNTED_MAX = 20000, COUNTED_OTHERS = 2000,
+       ERASED_MAX = 40, ERASE_PAUSE_MS = 5 };
 
 /* -- erasing ----------------------------------------------------------------------------------- */
 
-/* Of one owner, however many volumes he removed. Only the first has a timer: all that is erased takes one part of the keeper's time, and owners take turns in it. */
+/*
+ * All removed volumes of one owner. Only the first in the list has a timer: erasing takes one share
+ * of the keeper's time, and the owners take turns in it.
+ */
 struct erasing {
         struct loop_timer timer;       /* first */
         struct erasing *next;
@@ -76,7 +83,10 @@ erase_some(struct loop_timer *t)
         erase_next(k);
 }
 
-/* An erasing of this owner that is running finds this volume too. If erasing cannot start, the owner's next removal erases it too. */
+/*
+ * If this owner's volumes are being erased already, that erases this one too. If erasing cannot
+ * start, the owner's next removal does it.
+ */
 static void
 erase_removed(struct keeper *k, const char *place)
 {
@@ -98,7 +108,10 @@ erase_removed(struct keeper *k, const char *place)
 
 /* -- operations -------------------------------------------------------------------------------- */
 
-/* Counting is not done in turns. The daemon's own user only delays himself. */
+/*
+ * Counting is not divided into parts. So other owners get a lower bound than the daemon's own user,
+ * which delays only itself.
+ */
 static uint64_t
 counted(const struct call *c)
 {
