@@ -1,9 +1,11 @@
 /*
- * cli/allow.c - `carrel allow`: writes one permission more into a host file.
+ * cli/allow.c - `carrel allow`: adds one permission to a host file.
  *
  * Room: cli (joining, program). Touches: fd, host files.
- * Knows which list a kind of permission stands in, and how a file is replaced at once. Knows nothing of how text is edited: host_edit.c.
- * Theory: the file that is in the place is replaced whole, by a rename, so that whoever reads it meanwhile reads the old or the new one.
+ * Knows which list holds a kind of permission, and how a file is replaced atomically. Knows nothing
+ * of how text is edited: host_edit.c.
+ * Theory: a rename replaces the whole file, so a process that reads it meanwhile sees the old or
+ * the new one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +48,7 @@ struct forms { const char *items[FORMS_MAX]; size_t count; };
 
 /* -- values ----------------------------------------------------------------------------------------------------------- */
 
-/* Whoever brings in the home directory brings in the keys that lie in it. */
+/* A mount of the home directory would include the keys in it. */
 static int
 refuse_wide(const char *path, struct error *e)
 {
@@ -85,7 +87,10 @@ read_directory(struct arena *arena, const char *word, struct forms *ret, struct 
         return refuse_wide(ret->items[0], e);
 }
 
-/* A name without a dot is of this network, and so is one that the host itself gives an address. */
+/*
+ * A name without a dot belongs to this network, and so does a name to which the host itself gives
+ * an address.
+ */
 static bool
 may_be_private(struct arena *arena, const char *host)
 {
@@ -167,7 +172,7 @@ choose_file(struct allowing *a, struct error *e)
                 error_hint(e, "Name it: carrel allow --host FILE ...");
                 return -1;
         }
-        real = realpath(a->path, NULL);        /* a link stays a link: what it leads to is changed */
+        real = realpath(a->path, NULL);        /* a link stays a link: its target is changed */
         if (real)
                 a->path = arena_text(&a->arena, real);
         free(real);
@@ -184,7 +189,7 @@ read_file(struct allowing *a, const char **ret, size_t *ret_len, struct error *e
         return e->code == ERROR_FILE_UNREADABLE && strcmp(e->reason, "not_found") == 0 ? 0 : -1;
 }
 
-/* The directories on the way, those that are missing. */
+/* Creates the missing directories of the path. */
 static int
 make_directories(struct allowing *a, struct error *e)
 {
@@ -239,7 +244,10 @@ replace_file(struct allowing *a, const char *text, struct error *e)
         return 0;
 }
 
-/* What was written must be a host file: a mistake that was there before is told now, and nothing is written. */
+/*
+ * The result must be a valid host file: an older mistake in it is reported now, and nothing is
+ * written.
+ */
 static int
 check_rules(struct allowing *a, const char *text, struct error *e)
 {

@@ -1,7 +1,7 @@
 /*
- * cli/ask.c - what the commands share that speak to a daemon.
+ * cli/ask.c - shared code of the commands that talk to a daemon.
  *
- * Room: cli (joining, program). Touches: fd (standard streams), clock; the rest is libcarrel's.
+ * Room: cli (joining, program). Touches: fd (standard streams), clock; libcarrel does the rest.
  */
 #include "cli/ask.h"
 
@@ -76,7 +76,7 @@ ask_no_sandbox(const struct ask *a, const char *id)
         struct carrel_error said;
         struct error e;
 
-        /* carrel_get() says only that there is none; this says why */
+        /* carrel_get() only says that it does not exist; this says why */
         if (carrel_exec_list(a->c, id, &execs, &said) < 0 && strcmp(said.code, error_wire_name(ERROR_NOT_FOUND)) == 0)
                 return ask_failed(a, NULL, &said);
         carrel_free(execs);
@@ -100,7 +100,7 @@ member_optional(struct json_writer *w, const char *key, const char *text)
                 json_member_text(w, key, text);
 }
 
-/* The caller's own JSON, looked into only to be printed again. */
+/* The caller's own JSON, parsed only to print it again. */
 static void
 member_metadata(struct json_writer *w, const char *text)
 {
@@ -338,7 +338,7 @@ span_until(uint64_t moment_ms)
 
 /* -- tables ---------------------------------------------------------------------------------------------------- */
 
-/* Columns a text takes, as print_escaped() shows it: near enough where characters are wide. */
+/* Columns of a text as print_escaped() shows it: approximate for wide characters. */
 static size_t
 shown_width(const char *text)
 {

@@ -1,9 +1,11 @@
 /*
  * cli/back.c - the end of a session at a terminal.
  *
- * Room: cli (joining, program). Touches: fd (standard error, when it is a terminal), the environment (TERM).
- * Theory: the modes of the terminal's driver are restored by sandbox/terminal.c. What is left are the modes of the terminal itself, which a
- * program that was killed could not end: each sequence here changes nothing where its mode was not on.
+ * Room: cli (joining, program). Touches: fd (standard error, when it is a terminal), the
+ * environment (TERM).
+ * Theory: sandbox/terminal.c restores the modes of the terminal driver. What remains are modes of
+ * the terminal itself, which a killed program could not reset. Each sequence here has no effect if
+ * its mode was not on.
  */
 #include "cli/back.h"
 
@@ -14,7 +16,10 @@
 
 #include "cli/finding_print.h"
 
-/* The usual screen; the cursor shown; no mouse reports, no bracketed paste; usual keys; usual characters and colours. */
+/*
+ * Main screen; cursor shown; no mouse reports, no bracketed paste; normal keys; normal characters
+ * and colours.
+ */
 static const char usual_modes[] = "\033[?1047l\033[?25h\033[?1000l\033[?1002l\033[?1003l\033[?1006l\033[?2004l\033[?1l\033>\033(B\033[0m";
 
 void

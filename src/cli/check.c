@@ -1,5 +1,5 @@
 /*
- * cli/check.c - `carrel check`: everything that is wrong with a manifest, and where.
+ * cli/check.c - `carrel check`: reports everything that is wrong with a manifest, and where.
  *
  * Room: cli (joining, program). Touches: fd, clock.
  * Knows how to ask and how to print. Knows nothing of what is right.
@@ -49,7 +49,7 @@ read_arguments(int argc, char **argv, struct checking *c, struct error *e)
         return 0;
 }
 
-/* The workspace is the directory named, else the one the file lies in, else this one. */
+/* The workspace: the named directory, else the directory of the file, else the current one. */
 static const char *
 workspace_of(struct arena *arena, const struct checking *c)
 {
@@ -87,7 +87,7 @@ print_json(const struct checking *c, const struct ref_manifest_file *file, const
         return json_print(&w, stdout);
 }
 
-/* Notes on how the file is written are no warnings. */
+/* Remarks on the file's style are not warnings. */
 static size_t
 count_warnings(const struct findings *findings)
 {
@@ -148,7 +148,7 @@ load_host(struct arena *arena, const struct checking *c, struct host_file *ret, 
         return host_file_load(arena, c->host_name, &real, 0, NULL, ret, e);
 }
 
-/* From resolve on, the host has a say: its rules, and the directory that references start from. */
+/* From resolve on, the host's rules and the start directory of references are needed. */
 static int
 check_with_host(struct arena *arena, const struct checking *c, const struct ref_manifest_file *file, const char *workspace,
                 int *ret_status, const char **ret_about, struct error *e)
@@ -170,7 +170,7 @@ check_with_host(struct arena *arena, const struct checking *c, const struct ref_
         return 0;
 }
 
-/* A host file by itself: where --host names one and there is no manifest to judge by it. */
+/* A host file by itself: --host names one, and there is no manifest. */
 static int
 check_host_alone(struct arena *arena, const struct checking *c, const char **ret_about, struct error *e)
 {
@@ -193,7 +193,7 @@ check_host_alone(struct arena *arena, const struct checking *c, const char **ret
         return json_print(&w, stdout) == 0 ? 0 : fail(e, ERROR_STORAGE_FULL, "standard output could not be written");
 }
 
-/* Up to validate nothing is opened but the manifest itself (AIP-36 rule 5). */
+/* Up to validate only the manifest itself is opened (AIP-36 rule 5). */
 static int
 check(struct arena *arena, const struct checking *c, int *ret_status, const char **ret_about, struct error *e)
 {

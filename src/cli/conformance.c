@@ -1,11 +1,12 @@
 /*
- * cli/conformance.c - `carrel conformance`: run a file of cases, and print TAP 14.
+ * cli/conformance.c - `carrel conformance`: runs a file of cases and prints TAP 14.
  *
  * Room: cli (joining, program). Touches: fd, clock.
- * Knows the form of a case and how an answer is compared. Knows no answer.
- * Theory: each case is judged in an arena of its own by the way that `carrel check` walks, with a host made from
- * default_host and the case's own `host` laid over it. What a case does not speak of is not compared: no
- * path, no comparison of paths; `warn` is compared as a multiset, `norm` as a part of the whole.
+ * Knows the form of a case and how results are compared. Knows no expected result.
+ * Theory: each case is judged in its own arena by the same stages as `carrel check`. Its host is
+ * default_host with the case's own `host` laid over it. What a case does not mention is not
+ * compared: without a path, paths are not compared. `warn` is compared as a multiset, `norm` as a
+ * part of the whole.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,10 +32,10 @@ static const struct text_limits case_limits = { CASES_BYTES_MAX, 64, 400000 };
 struct outcome {
         struct arena *arena;
         struct findings findings;
-        struct error error;             /* code ERROR_NONE: it went well */
-        const struct node *norm;        /* NULL where there is none */
+        struct error error;             /* code ERROR_NONE: success */
+        const struct node *norm;        /* NULL if missing */
         bool is_skipped;
-        char why[1024];                 /* what differs; "" if nothing does */
+        char why[1024];                 /* the difference; "" if none */
 };
 
 /* ---- the host of a case ------------------------------------------------------------------------------ */
@@ -54,7 +55,7 @@ copy_member(struct arena *arena, const struct node *n, const char *key)
         return copy;
 }
 
-/* A map with every member of `base`, those of `over` in their stead or after them. */
+/* A map with all members of `base`; those of `over` replace them or follow them. */
 static const struct node *
 merge_maps(struct arena *arena, const struct node *base, const struct node *over, int depth)
 {
@@ -139,8 +140,10 @@ scalars_agree(const struct node *wanted, const struct node *got)
         return wanted->kind == NODE_NULL || strcmp(wanted->text, got->text) == 0;
 }
 
-/* Is `wanted` a part of `got`? Members of maps may be missing from `wanted`; lists are compared item by item. A
- * member that is wanted as null may be absent. */
+/*
+ * Is `wanted` a part of `got`? Members of maps may be missing from `wanted`; lists are compared
+ * item by item. A member that is wanted as null may be absent.
+ */
 static bool
 is_part(const struct node *wanted, const struct node *got, const char **ret_where)
 {

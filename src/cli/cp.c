@@ -1,7 +1,8 @@
 /*
- * cli/cp.c - `carrel cp`: files and directories into a sandbox and out of it.
+ * cli/cp.c - `carrel cp`: copies files and directories into a sandbox and out of it.
  *
- * Room: cli (joining, program). Touches: fd (standard streams), clock; files by cp_in.c and cp_out.c; the rest is libcarrel's.
+ * Room: cli (joining, program). Touches: fd (standard streams), clock; files by cp_in.c and
+ * cp_out.c; libcarrel does the rest.
  */
 #include "cli/cp.h"
 
@@ -101,7 +102,7 @@ cp_base(char *out, const char *path, const char *fallback)
 
 /* -- the command ----------------------------------------------------------------------------------------------- */
 
-/* The colon after an id; a path here that holds one is written ./a:b. */
+/* The colon after an id; a local path that contains one is written ./a:b. */
 static const char *
 colon_of(const char *word)
 {
@@ -152,7 +153,7 @@ int
 cmd_cp(int argc, char **argv)
 {
         struct copying c = { .id = NULL };
-        bool is_whole = true;                  /* -r says what is so without it */
+        bool is_whole = true;            /* -r has no effect: directories are always copied whole */
         const struct option_row rows[] = { ASK_ROWS(&c.ask), { "-q", NULL, &c.is_quiet }, { "-r", NULL, &is_whole } };
         struct error e;
         char id[128];

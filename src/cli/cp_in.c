@@ -1,9 +1,10 @@
 /*
  * cli/cp_in.c - `carrel cp` into a sandbox.
  *
- * Room: cli (joining, program). Touches: fd (files that the caller names, and what is below them); the rest is libcarrel's.
- * Theory: below the path that was named no link is followed. Files go in batches, each put in place as a whole; a link is made again
- * by `ln` inside, because only there it means what it says.
+ * Room: cli (joining, program). Touches: fd (files that the caller names, and those below them);
+ * libcarrel does the rest.
+ * Theory: below the named path no link is followed. Files go in batches, each put in place as a
+ * whole. A link is created by `ln` inside, because its target has its meaning only there.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -50,7 +51,10 @@ begin_file(struct batch *b, const char *to, int mode, uint64_t len)
         return 0;
 }
 
-/* The bytes that it had when it was looked at: one that grows is cut there, one that shrinks is an error and nothing is put in place. */
+/*
+ * Sends the size that the file had when it was examined. A file that grows is cut there; one that
+ * shrinks is an error, and nothing is put in place.
+ */
 static int
 send_bytes(struct batch *b, int fd, uint64_t len, const char *name)
 {
@@ -114,7 +118,7 @@ make_link(struct copying *c, int dir, const char *name, const char *to)
 
 static int send_directory(struct batch *b, int take_fd, const char *to, unsigned mode, int depth);
 
-/* One name of a directory that is open as `dir`. */
+/* One name in the open directory `dir`. */
 static int
 send_entry(struct batch *b, int dir, const char *name, const char *to, int depth)
 {
@@ -159,9 +163,9 @@ send_directory(struct batch *b, int take_fd, const char *to, unsigned mode, int 
         return status;
 }
 
-/* -- where to -------------------------------------------------------------------------------------------------- */
+/* -- target ----------------------------------------------------------------------------------- */
 
-/* Into a directory that is there, under its own name; else under the name that was given. */
+/* Into an existing directory under its own name; else under the given name. */
 static int
 choose_target(struct copying *c, char *to)
 {
@@ -183,7 +187,10 @@ choose_target(struct copying *c, char *to)
         return 0;
 }
 
-/* Its length must be known before its first byte is sent, so it is kept in a file without a name first. */
+/*
+ * The length must be known before the first byte is sent, so the input is first stored in an
+ * unnamed file.
+ */
 static int
 send_stdin(struct batch *b)
 {

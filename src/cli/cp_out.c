@@ -1,9 +1,11 @@
 /*
  * cli/cp_out.c - `carrel cp` out of a sandbox.
  *
- * Room: cli (joining, program). Touches: fd (files below the path that the caller names); the rest is libcarrel's.
- * Theory: names and links inside were chosen by whoever ran there. Each name is one part, made beneath a directory handle without following
- * any link; a link is made again only where it stays within what is copied. Set-id bits never come out.
+ * Room: cli (joining, program). Touches: fd (files below the path that the caller names); libcarrel
+ * does the rest.
+ * Theory: commands inside chose names and links. Each name is one component, created beneath a
+ * directory handle without following a link. A link is created only if it stays within the copy.
+ * Set-id bits are never copied.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +17,7 @@
 #include "cli/cp.h"
 #include "cli/sink.h"
 
-enum { PART_MAX = 1000 /* entries that are asked for at once */ };
+enum { PART_MAX = 1000 /* entries requested at once */ };
 
 /* -- bytes ----------------------------------------------------------------------------------------------------- */
 
@@ -63,7 +65,7 @@ permitted_mode(unsigned mode)
         return mode & 0777 & ~mask;
 }
 
-/* Beside its place first, so that a copy that fails leaves what was there. */
+/* First written beside its place, so that a failed copy leaves the old file. */
 static int
 replace_file(struct copying *c, struct carrel_reader *r, int dir, const char *name)
 {
@@ -102,8 +104,9 @@ take_file(struct copying *c, const char *inside, int dir, const char *name)
 /* -- directories ----------------------------------------------------------------------------------------------- */
 
 /*
- * Does a link in a directory `depth` levels below the copy's root stay beneath that root? ".." counts at its front alone: after a name it would
- * climb from wherever that name leads, and a name may be another link. So no chain of links that are made leads out, if none of them does.
+ * Does a link in a directory `depth` levels below the copy's root stay beneath that root? ".." is
+ * accepted only at its front: after a name it would start where that name leads, and a name may be
+ * another link. If no single link leads out, no chain of links does.
  */
 static bool
 stays_within(const char *target, int depth)
@@ -176,7 +179,7 @@ open_directory(int dir, const char *name)
         return openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-/* What holds more names than are listed at once. */
+/* A directory with more names than one listing. */
 static int
 take_parts(struct copying *c, const char *inside, int fd, int depth)
 {
@@ -227,7 +230,7 @@ take_directory(struct copying *c, const char *inside, int dir, const char *name,
         return status;
 }
 
-/* -- where to -------------------------------------------------------------------------------------------------- */
+/* -- target ----------------------------------------------------------------------------------- */
 
 static int
 to_descriptor(struct copying *c, const char *inside, int fd, const char *name)
@@ -254,7 +257,7 @@ show(struct sink *sink, const void *bytes, size_t len)
         }
 }
 
-/* A terminal shows bytes, it does not obey them. */
+/* Escapes bytes that would control the terminal. */
 static int
 to_terminal(struct copying *c, const char *inside)
 {
@@ -277,7 +280,7 @@ to_terminal(struct copying *c, const char *inside)
         return got < 0 ? cp_failed(c, &e) : 0;
 }
 
-/* What is there already and is no file (a device, a FIFO) is written to, never replaced. */
+/* An existing path that is not a file (a device, a FIFO) is written to, never replaced. */
 static int
 to_path(struct copying *c, const char *inside, const char *to)
 {
@@ -291,7 +294,7 @@ to_path(struct copying *c, const char *inside, const char *to)
         return take_file(c, inside, AT_FDCWD, to);
 }
 
-/* Under a name that was not typed: a link is replaced, and what is neither a link nor a file stays. */
+/* For a name that was not typed: a link is replaced; anything else that is not a file stays. */
 static int
 to_name(struct copying *c, const char *inside, int dir, const char *name)
 {
@@ -302,7 +305,7 @@ to_name(struct copying *c, const char *inside, int dir, const char *name)
         return take_file(c, inside, dir, name);
 }
 
-/* 1: a directory; 0: anything else, which reading judges; -1: there is none, told. */
+/* 1: a directory; 0: anything else, which reading judges; -1: missing, reported. */
 static int
 is_directory_inside(struct copying *c, const char *inside, int *ret_status)
 {
@@ -340,7 +343,8 @@ copy_out(struct copying *c)
         if (is_directory < 0)
                 return status;
         cp_base(base, inside, c->id);
-        /* What was typed may be a link. In a directory, the name to be made was not typed, and may be one that somebody inside has planted. */
+        /* The typed path may be a link. The name in a directory was not typed, so it may be a
+         * link planted from inside. */
         dir = open(c->here, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (dir < 0)
                 return is_directory ? take_directory(c, inside, AT_FDCWD, c->here, 0755, 0) : to_path(c, inside, c->here);

@@ -1,7 +1,7 @@
 /*
- * cli/create.c - `carrel create`: declares a sandbox of the daemon.
+ * cli/create.c - `carrel create`: registers a sandbox with the daemon.
  *
- * Room: cli (joining, program). Touches: fd (standard streams); the rest is libcarrel's.
+ * Room: cli (joining, program). Touches: fd (standard streams); libcarrel does the rest.
  */
 #include <string.h>
 #include <unistd.h>
@@ -53,7 +53,10 @@ read_arguments(int argc, char **argv, struct creating *c, struct error *e)
         return 0;
 }
 
-/* Without -f and -w: this directory, if it holds a manifest; a sandbox that mounts nothing needs none. */
+/*
+ * Without -f and -w: the current directory if it has a manifest. A sandbox without mounts needs no
+ * workspace.
+ */
 static const char *
 workspace_of(const struct creating *c)
 {

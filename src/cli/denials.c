@@ -1,7 +1,7 @@
 /*
- * cli/denials.c - `carrel denials`: what a sandbox asked of the network and was refused.
+ * cli/denials.c - `carrel denials`: the connections of a sandbox that were refused.
  *
- * Room: cli (joining, program). Touches: fd (standard streams); the rest is libcarrel's.
+ * Room: cli (joining, program). Touches: fd (standard streams); libcarrel does the rest.
  */
 #include <inttypes.h>
 

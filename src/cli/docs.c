@@ -1,10 +1,11 @@
 /*
- * cli/docs.c - `carrel docs`: the parts of the manual that a table knows.
+ * cli/docs.c - `carrel docs`: prints the parts of the manual that come from tables.
  *
  * Room: cli (joining, program). Touches: fd (standard output).
- * Theory: a fact is written once, in the table the program itself works by. Pages in docs/ are these parts within
- * hand-written words; docs/GENERATED says which, and a test compares. What a box has is read from a plan that the planner
- * really makes, for a manifest that asks for nothing and a host that has everything.
+ * Theory: a fact is written once, in the table by which the program itself works. Pages in docs/
+ * contain these parts within hand-written text; docs/GENERATED lists them, and a test compares. The
+ * content of a box is read from a plan that the planner really makes, for an empty manifest and a
+ * host that supports everything.
  */
 #include <stdio.h>
 #include <string.h>
@@ -120,7 +121,7 @@ print_outcomes(struct sheet *sheet)
         return 0;
 }
 
-/* As an agent reads them, for one destination. */
+/* For one destination, as an agent reads them. */
 static int
 print_denials(struct sheet *sheet)
 {
@@ -334,7 +335,7 @@ is_below(const char *path, const char *dir)
         return strncmp(path, dir, len) == 0 && path[len] == '/';
 }
 
-/* What stands in a box by default, in groups; a step belongs to the first group that takes it. */
+/* What a box contains by default, in groups; a step belongs to the first group that takes it. */
 enum group { GROUP_PROGRAMS, GROUP_ETC_MADE, GROUP_ETC_SHOWN, GROUP_PRIVATE, GROUP_DEVICES, GROUP_HIDDEN, GROUP_MAX };
 
 static const char *const group_titles[GROUP_MAX] = {
@@ -362,7 +363,7 @@ group_of(const struct step *s)
         }
 }
 
-/* The host's table knows a better reason than the plan's common one. */
+/* The host's table has a better reason than the plan's general one. */
 static const char *
 reason_of(const struct step *s)
 {
@@ -376,7 +377,7 @@ reason_of(const struct step *s)
         return s->why;
 }
 
-/* One row for all neighbours that stand there for one reason. Says whether there was one. */
+/* One row for consecutive entries with the same reason. Returns whether there was one. */
 static bool
 print_group(struct sheet *sheet, const struct plan *plan, enum group group)
 {
@@ -418,7 +419,8 @@ print_box(struct sheet *sheet)
         for (int group = 0; result == 0 && group < GROUP_MAX; group++) {
                 sheet_title(sheet, 2, group_titles[group]);
                 columns(sheet, heads);
-                if (!print_group(sheet, plan, (enum group)group))      /* a step that is named otherwise now would leave a page without it */
+                /* otherwise a renamed step would be missing from the page unnoticed */
+                if (!print_group(sheet, plan, (enum group)group))
                         result = fail(&e, ERROR_INTERNAL, "no step of the plan is listed under \"%s\"", group_titles[group]);
         }
         arena_fini(&arena);

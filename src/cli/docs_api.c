@@ -1,5 +1,5 @@
 /*
- * cli/docs_api.c - the part of the manual that the table of operations knows.
+ * cli/docs_api.c - prints the part of the manual that comes from the table of operations.
  *
  * Room: cli (joining, program). Touches: fd (standard output).
  */

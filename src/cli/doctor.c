@@ -1,10 +1,12 @@
 /*
- * cli/doctor.c - `carrel doctor`: what this machine can enforce, item by item, and the command that fixes the rest.
+ * cli/doctor.c - `carrel doctor`: what this machine can enforce, item by item, and the command that
+ * fixes the rest.
  *
- * Room: cli (joining, program). Touches: fd (standard streams); the attempts are host/try.h's.
- * Knows how to print a report for people and for programs. Knows nothing of how each thing was tried.
- * Theory: exit status 0 says that tier T1 is enforceable here, 1 that it is not. A missing limit does not change it:
- * limits warn by name.
+ * Room: cli (joining, program). Touches: fd (standard streams); host/try.h makes the attempts.
+ * Knows how to print a report for people and for programs. Knows nothing of how each thing was
+ * tried.
+ * Theory: exit status 0 says that tier T1 is enforceable here, 1 that it is not. A missing limit
+ * does not change it: limits warn by name.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +41,7 @@ static const char *const words[] = { [ATTEMPT_WORKS] = "yes", [ATTEMPT_FAILS] = 
 
 /* ---- for people ---------------------------------------------------------------------------------------- */
 
-/* A mending command of several lines keeps its shape, each line moved in. */
+/* A fix command of several lines keeps its line breaks; each line is indented. */
 static void
 print_mend(const char *mend, const struct paint *p)
 {

@@ -1,7 +1,7 @@
 /*
- * cli/events.c - `carrel events`: what happens to the sandboxes, as it happens.
+ * cli/events.c - `carrel events`: prints the events of the sandboxes as they happen.
  *
- * Room: cli (joining, program). Touches: fd (standard streams), clock; the rest is libcarrel's.
+ * Room: cli (joining, program). Touches: fd (standard streams), clock; libcarrel does the rest.
  */
 #include <inttypes.h>
 #include <time.h>
@@ -19,7 +19,7 @@ member(struct json_writer *w, const char *key, const char *text)
                 json_member_text(w, key, text);
 }
 
-/* One line for each, so that a program can read them as they come. */
+/* One line per event, so that a program can read them as they come. */
 static int
 print_json(const struct carrel_event *event)
 {

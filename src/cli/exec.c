@@ -1,7 +1,8 @@
 /*
- * cli/exec.c - `carrel exec`: one command in a sandbox of the daemon, as if it ran here.
+ * cli/exec.c - `carrel exec`: runs one command in a sandbox of the daemon, as if it ran here.
  *
- * Room: cli (joining, program). Touches: fd (standard streams), signals, the caller's terminal, the environment (TERM, LANG); the rest is libcarrel's.
+ * Room: cli (joining, program). Touches: fd (standard streams), signals, the caller's terminal, the
+ * environment (TERM, LANG); libcarrel does the rest.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@
 #include "event/outcome.h"
 #include "sandbox/terminal.h"
 
-enum { STATUS_READER_GONE = 128 + 13, STATUS_TIMED_OUT = 124, CAPTURE_MAX = 1 << 20, FORWARD_MAX = 64 /* bytes of a value, as carrel run has it */, FORWARD_ROOM = 72 };
+enum { STATUS_READER_GONE = 128 + 13, STATUS_TIMED_OUT = 124, CAPTURE_MAX = 1 << 20, FORWARD_MAX = 64 /* bytes of a value, as in carrel run */, FORWARD_ROOM = 72 };
 
 struct executing {
         struct ask ask;
@@ -30,8 +31,8 @@ struct executing {
 };
 
 /*
- * What `carrel run -t` takes from this terminal too: the daemon's own environment knows nothing of it. An -e of the same name goes before.
- * Called once; the texts stay.
+ * Variables that `carrel run -t` also takes from this terminal, because the daemon's environment
+ * does not have them. An -e of the same name overrides them. Called once; the texts stay valid.
  */
 static void
 forward_terminal(struct executing *x)
@@ -113,7 +114,7 @@ check(const struct executing *x, struct error *e)
 
 /* -- waiting for a port ---------------------------------------------------------------------------------------- */
 
-/* The wait is over, and the command goes on. `port` 0: no port listened in time. */
+/* The wait is over; the command still runs. `port` 0: no port listened in time. */
 static int
 print_wait(const struct executing *x, uint32_t number, unsigned port)
 {
@@ -129,7 +130,10 @@ print_wait(const struct executing *x, uint32_t number, unsigned port)
 
 /* -- in the background ----------------------------------------------------------------------------------------- */
 
-/* Waits until it is there, so that a command that is not found is reported here; with --wait-ports until a port listens, the time is over or the command ended. */
+/*
+ * Waits until the command has started, so that a missing command is reported here. With
+ * --wait-ports it waits until a port listens, the time is over or the command has ended.
+ */
 static int
 wait_until_there(const struct executing *x, struct carrel_exec *exec, struct carrel_error *e)
 {
@@ -281,7 +285,7 @@ print_refusal(const struct carrel_denial *d, uint32_t times)
         (void)fputc('\n', stderr);
 }
 
-/* The first refusal, while the command runs. */
+/* Prints the first refusal while the command runs. */
 static void
 say_first(const struct live_options *o)
 {
@@ -294,7 +298,7 @@ say_first(const struct live_options *o)
         carrel_free(all);
 }
 
-/* What the wall refused it, as `carrel run` says it. */
+/* Prints what the wall refused, as `carrel run` does. */
 static void
 print_denied(const struct executing *x, const struct live_options *o)
 {

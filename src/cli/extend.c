@@ -1,7 +1,7 @@
 /*
- * cli/extend.c - `carrel extend`: adds to the time a sandbox has left.
+ * cli/extend.c - `carrel extend`: adds to the time that a sandbox has left.
  *
- * Room: cli (joining, program). Touches: fd (standard streams); the rest is libcarrel's.
+ * Room: cli (joining, program). Touches: fd (standard streams); libcarrel does the rest.
  */
 #include "cli/ask.h"
 #include "cli/commands.h"

@@ -1,9 +1,10 @@
 /*
- * cli/finding_print.c - errors and warnings, for people and for programs.
+ * cli/finding_print.c - prints errors and warnings, for people and for programs.
  *
  * Room: cli (joining, program). Touches: fd (standard streams), the environment (NO_COLOR, TERM).
- * Theory: bytes are decoded as UTF-8 once, here; what is no plain character is written as an escape, so that nothing in
- * a manifest, a name or a path can move the cursor, change colours or turn the direction of reading (P14, E05).
+ * Theory: bytes are decoded as UTF-8 once, here. Anything that is not a plain character is written
+ * as an escape, so that nothing in a manifest, a name or a path can move the cursor, change colours
+ * or change the text direction (P14, E05).
  */
 #include "cli/finding_print.h"
 
@@ -24,7 +25,7 @@ print_wants_colour(FILE *out)
         return !getenv("NO_COLOR") && term && strcmp(term, "dumb") != 0 && isatty(fileno(out));
 }
 
-/* Length of the UTF-8 sequence at `at` (NUL-terminated), its value in *ret; 0 if it is none. */
+/* Length of the UTF-8 sequence at `at` (NUL-terminated), its value in *ret; 0 if invalid. */
 static size_t
 decode(const unsigned char *at, uint32_t *ret)
 {
@@ -45,7 +46,7 @@ decode(const unsigned char *at, uint32_t *ret)
         return len;
 }
 
-/* Controls, and characters that are invisible or change the direction of reading. */
+/* Controls, and characters that are invisible or change the text direction. */
 static bool
 is_treacherous(uint32_t c)
 {
@@ -138,7 +139,9 @@ print_warning(FILE *out, const char *file, const struct warning *w)
         print_facts(out, w->name, w->path, "");
 }
 
-/* Remarks on spelling and form, and reminders of what a field means: they change nothing that happens. */
+/*
+ * Remarks on spelling and form, and reminders of a field's meaning: they do not change the result.
+ */
 static const char *const remarks[] = { "standalone_field_missing", "standalone_field_inline", "alias_spelling", "bare_block",
                                        "policy_shorthand", "metadata_not_namespaced", "mount_uncapped" };
 

@@ -26,7 +26,7 @@ struct asked {
         const char *policy, *host_file, *connections, *bytes_out, *bytes_in, *bandwidth;
         struct option_list resolvers, networks;
         bool is_json, is_routed;
-        const char *read;                      /* the file that an error is about, while it is read */
+        const char *read;                      /* the file that is being read, for errors */
         struct arena *arena;
 };
 
@@ -59,7 +59,7 @@ check_resolvers(const struct asked *a, struct error *e)
         return 0;
 }
 
-/* Those of the command line, beside those of the host. */
+/* The destinations of the command line, beside the host's. */
 static int
 add_networks(struct arena *arena, const struct asked *a, struct gate_list *list, struct error *e)
 {
@@ -109,7 +109,7 @@ read_caps(const struct asked *a, struct wire_gate_caps *ret, struct error *e)
         return 0;
 }
 
-/* The host's word counts where it is the smaller. */
+/* The host's cap applies if it is smaller. */
 static void
 narrow_caps(struct wire_gate_caps *caps, const struct spec_egress_caps *most)
 {
@@ -152,7 +152,7 @@ get_list(struct arena *arena, struct asked *a, struct gate_list *ret, struct err
 
 /* -- explain ------------------------------------------------------------------------------------------------------------ */
 
-/* Does this rule have a part in it? Of a name that is asked for with a port the first alone. */
+/* Does this rule apply? For a name with a port, only the first one. */
 static bool
 is_rule_of(const struct egress_policy *p, const struct admit_decision *d, size_t i)
 {
@@ -175,7 +175,7 @@ print_rule(const struct egress_policy *p, const struct gate_list *list, const st
                      admit_may_be_private(p, &d->host, port) ? "; its addresses may be private ones" : "");
 }
 
-/* The texts are for sandboxes: here another file may hold the list. */
+/* The texts are written for sandboxes: here another file may hold the list. */
 static void
 write_refusal(enum denial reason, const char *host, unsigned port, const char *other, const char *file, char text[TEXT_MAX])
 {
@@ -310,7 +310,7 @@ report_json(const struct gate_report *r, const char *file)
 
 /* -- the command ------------------------------------------------------------------------------------------------------------ */
 
-/* A socket of the network outside that is handed on could be connected anew, to anybody. */
+/* A socket of the outside network that the command inherits could connect to any address. */
 static int
 check_streams(struct error *e)
 {
@@ -358,7 +358,7 @@ gate(struct arena *arena, int argc, char **argv, struct asked *a, struct error *
                 return -1;
         explains = rest < argc && strcmp(argv[rest], "explain") == 0 && strcmp(argv[rest - 1], "--") != 0;
         if (explains)
-                argv[rest] = argv[0];          /* what follows are again options of ours */
+                argv[rest] = argv[0];          /* the words after it are options of `explain` */
         if (explains && options_read(argc - rest, argv + rest, rows, sizeof rows / sizeof *rows, words, 1, &count, e) < 0)
                 return -1;
         if (explains ? count == 0 : rest == argc) {

@@ -2,8 +2,10 @@
  * cli/gate_inside.c - the namespaces behind `carrel gate`, and the process that stays in them.
  *
  * Room: cli (joining, program). Touches: processes, namespaces, fd, net.
- * Theory: it makes the wall while it has the new namespace's privileges, hands the sockets out, and drops them; later it only opens listeners from port 1024 on, which
- * needs none. What runs behind the wall is the same user, so it must not be able to trace this process: it cannot be dumped.
+ * Theory: this process creates the wall while it has the new namespace's privileges, sends the
+ * sockets out, and drops the privileges. Later it only opens listeners from port 1024 up, which
+ * needs none. The command behind the wall runs as the same user and must not trace this process, so
+ * it is not dumpable.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +45,10 @@ write_file(const char *path, const char *text)
         return write(fd, text, (size_t)len) == len ? 0 : -errno;
 }
 
-/* A user namespace in which this user is itself, and has a namespace's privileges until it executes. */
+/*
+ * A user namespace in which this user keeps its uid and has the namespace's privileges until an
+ * exec.
+ */
 static int
 make_user(uid_t uid, gid_t gid)
 {
@@ -83,7 +88,7 @@ give_up(int link, enum stage stage, int sys)
         _exit(1);
 }
 
-/* From the stock of a routed wall, or as anybody inside could. */
+/* From the stock of a routed wall, or as any process inside could. */
 static int
 open_listeners(const struct wire_wall_listen *ask, int *stock, size_t *stock_count, int fds[2])
 {
@@ -99,9 +104,12 @@ open_listeners(const struct wire_wall_listen *ask, int *stock, size_t *stock_cou
         return result;
 }
 
-enum { SEND_TRIES = 5000 };    /* a millisecond and a little each */
+enum { SEND_TRIES = 5000 };    /* a little over a millisecond each */
 
-/* All of the user's processes share what may be on its way, and here there is nobody to turn to meanwhile. */
+/*
+ * The kernel limits descriptors in transit per user, for all of the user's processes together, and
+ * this process has no other work meanwhile.
+ */
 static int
 send_in_time(int link, uint16_t kind, const void *body, size_t len, const int *fds, size_t count)
 {
@@ -112,7 +120,7 @@ send_in_time(int link, uint16_t kind, const void *body, size_t len, const int *f
         return result;
 }
 
-/* Opens listeners until the other side goes. */
+/* Opens listeners until the other side closes. */
 static _Noreturn void
 serve(int link, int *stock, size_t stock_count)
 {
@@ -131,7 +139,7 @@ serve(int link, int *stock, size_t stock_count)
                 if (answer.sys != 0)
                         count = 0;
                 result = send_in_time(link, WIRE_WALL_LISTENED, &answer, sizeof answer, fds, count);
-                if (result == -ETOOMANYREFS) {         /* it will be asked for again */
+                if (result == -ETOOMANYREFS) {         /* it will be requested again */
                         answer.sys = ETOOMANYREFS;
                         result = wire_send(link, WIRE_WALL_LISTENED, &answer, sizeof answer, NULL, 0);
                 }
@@ -161,7 +169,7 @@ be_inside(int link, const struct wall_wanted *wanted, bool needs_user)
         int fds[WALL_SOCKETS_MAX + 2], sockets[WALL_FDS_MAX], result;
         size_t count = 0, open_count = wall_count(wanted) - wanted->stock;
 
-        (void)setsid();                        /* keys pressed at the terminal are for the command */
+        (void)setsid();                        /* keys typed at the terminal are for the command */
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         result = needs_user ? make_user(getuid(), getgid()) : 0;
         if (result < 0)
@@ -201,7 +209,7 @@ explain(const struct told *told, struct error *e)
         return fail_sys(e, ERROR_CAPABILITY_UNAVAILABLE, told->sys, "%s", what[stage]);
 }
 
-/* Takes the namespaces and sockets out of the first message. */
+/* Reads the namespaces and sockets from the first message. */
 static int
 hear_first(struct gate_inside *ret, size_t expected, bool needs_user, struct error *e)
 {
@@ -249,7 +257,7 @@ gate_inside_start(const struct wall_wanted *wanted, struct gate_inside *ret, str
         return hear_first(ret, wall_count(wanted) - wanted->stock, needs_user, e);
 }
 
-/* Root's own way around a network namespace: these capabilities lead back out of it. */
+/* With these capabilities root could leave the network namespace. */
 static int
 let_go_of_ways_out(void)
 {
@@ -259,9 +267,10 @@ let_go_of_ways_out(void)
 
         (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
         for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-                (void)prctl(PR_CAPBSET_DROP, ways[i], 0, 0, 0);        /* a kernel may not know the newest */
+                /* an older kernel may not know the newest */
+                (void)prctl(PR_CAPBSET_DROP, ways[i], 0, 0, 0);
                 if (prctl(PR_CAPBSET_READ, ways[i], 0, 0, 0) > 0)
-                        return -EPERM;         /* root's programs would take it up again */
+                        return -EPERM;         /* root's programs would gain it again */
         }
         if (syscall(SYS_capget, &head, caps) < 0)
                 return -errno;
@@ -284,7 +293,8 @@ gate_inside_enter(const struct gate_inside *inside)
                 return -errno;
         if (setns(inside->net, CLONE_NEWNET) < 0)
                 return -errno;
-        result = wall_shut_beside();           /* while there is the privilege to do without no_new_privs */
+        /* while there is still the privilege that makes no_new_privs unnecessary */
+        result = wall_shut_beside();
         if (result < 0)
                 return result;
         if (inside->user >= 0) {

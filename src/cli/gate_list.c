@@ -1,8 +1,9 @@
 /*
- * cli/gate_list.c - which destinations `carrel gate` lets through.
+ * cli/gate_list.c - the destinations that `carrel gate` permits.
  *
  * Room: cli (joining, program). Touches: fd.
- * Theory: one grammar (spec/egress.h), one rule of the host (policy/host_destination.h), whichever kind of file the list stands in.
+ * Theory: one grammar (spec/egress.h) and one rule of the host (policy/host_destination.h), for
+ * every kind of file with a list.
  */
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +35,7 @@ not_a_list(const struct node *n, struct error *e)
         return -1;
 }
 
-/* The list in a tree that is no front matter: the root, `egress`, or network.egress of a block. */
+/* The list in a tree that is not front matter: the root, `egress`, or network.egress of a block. */
 static int
 find_list(const struct node *root, const struct node **ret, struct error *e)
 {
@@ -103,7 +104,7 @@ too_many(size_t count, struct error *e)
         return fail_at(e, ERROR_QUOTA_EXCEEDED, "network/egress", "too_many", "%zu destinations; at most %d can be listed", count, GATE_ENTRIES_MAX);
 }
 
-/* One host more: an entry, or one of a preset's. */
+/* Adds a host: an entry, or one of a preset's. */
 static int
 add_entry(struct arena *arena, const char *text, const struct node *n, size_t item, struct gate_list *ret, struct error *e)
 {
@@ -165,7 +166,7 @@ read_entries(struct arena *arena, const struct node *list, struct gate_list *ret
         return 0;
 }
 
-/* Does the host permit that this is asked for? As for a manifest. */
+/* Does the host permit a request for this? The rule is that of a manifest. */
 static int
 ask_host(const struct host_rules *rules, const struct gate_list *list, struct error *e)
 {
@@ -185,7 +186,7 @@ ask_host(const struct host_rules *rules, const struct gate_list *list, struct er
         return 0;
 }
 
-/* The private names of the host, written as entries once more: the gate reads texts. */
+/* Writes the host's private names as entries again, because the gate reads texts. */
 static int
 write_private(struct arena *arena, const struct host_rules *rules, struct gate_list *ret, struct error *e)
 {

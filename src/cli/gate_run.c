@@ -1,12 +1,14 @@
 /*
- * cli/gate_run.c - a command behind the wall: this process is keeper and box to a gate of its own (wire/gate.h).
+ * cli/gate_run.c - a command behind the wall: this process is both keeper and box for its own gate
+ * (wire/gate.h).
  *
  *     inside (namespaces, wall) --sockets--> us --sockets, policy--> carrel-gate
  *     command, in the same namespaces        us <--names, denials--- carrel-gate
  *
  * Room: cli (joining, program). Touches: processes, signals, fd.
- * Theory: what of the wall outlives a gate is hold/hold.h's, so one that dies is started anew and goes on where it was; until then connections wait in
- * their queues, and nothing is open.
+ * Theory: hold/hold.h keeps the parts of the wall that outlive a gate. A gate that dies is
+ * restarted and continues with that state. Until then connections wait in their queues, and nothing
+ * is open.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -87,9 +89,11 @@ start_process(struct run *r, struct error *e)
         return r->gate < 0 ? fail_sys(e, ERROR_BACKEND_FAILED, errno, "starting the gate") : 0;
 }
 
-/* -- what it is told ------------------------------------------------------------------------------------------------------ */
+/*
+ * -- sending to the gate ------------------------------------------------------------------------
+ */
 
-/* Everything that is said to a gate is written here. */
+/* The buffer for all messages to a gate. */
 static _Alignas(8) char body[GATE_POLICY_MAX];
 
 static int
@@ -108,7 +112,7 @@ write_list(const struct run *r, const struct wall_listener *listeners, size_t co
         return wire_gate_policy(body, sizeof body, &head, r->list.allow.items, r->list.allow.count, r->list.private_names.items, r->list.private_names.count, listeners, count);
 }
 
-/* The list alone: a change of it. */
+/* Sends only the list: a change of it. */
 static int
 send_change(const struct run *r)
 {
@@ -117,7 +121,7 @@ send_change(const struct run *r)
         return len == 0 ? -E2BIG : wire_send(r->control, WIRE_GATE_SET, body, len, NULL, 0);
 }
 
-/* The list, a new link's other end, and every socket. */
+/* Sends the list, the other end of a new link, and every socket. */
 static int
 send_wall(struct run *r)
 {
@@ -134,7 +138,7 @@ send_wall(struct run *r)
         return result;
 }
 
-/* Waits for what it says to the wall. */
+/* Waits for its answer about the wall. */
 static int
 hear_added(const struct run *r, struct error *e)
 {
@@ -177,7 +181,9 @@ forget_gate(struct run *r)
         r->gate = -1;
 }
 
-/* -- what it tells ---------------------------------------------------------------------------------------------------------- */
+/*
+ * -- receiving from the gate --------------------------------------------------------------------
+ */
 
 static int
 ask_inside(void *data, const struct wire_wall_listen *wanted)
@@ -187,7 +193,7 @@ ask_inside(void *data, const struct wire_wall_listen *wanted)
         return r->inside.link < 0 ? -EPIPE : wire_send(r->inside.link, WIRE_WALL_LISTEN, wanted, sizeof *wanted, NULL, 0);
 }
 
-/* Once the gate has said all. */
+/* Called after the gate's last message. */
 static void
 report_denials(struct run *r)
 {
@@ -229,11 +235,11 @@ hear_inside(struct run *r)
                 wire_message_close(&m);
                 return;
         }
-        (void)close(r->inside.link);           /* no new listeners from now on; what there is stays */
+        (void)close(r->inside.link);          /* from now on no new listeners; existing ones stay */
         r->inside.link = -1;
 }
 
-/* What it says to changes. False: it is gone. */
+/* Handles its answers about changes. False: it is gone. */
 static bool
 hear_control(const struct run *r)
 {
@@ -300,7 +306,7 @@ start_command(struct run *r, char **argv, struct error *e)
         return 0;
 }
 
-/* A dead gate's place is taken by a new one, with the same sockets and names. */
+/* Starts a new gate in place of a dead one, with the same sockets and names. */
 static void
 replace_gate(struct run *r)
 {
@@ -317,7 +323,9 @@ replace_gate(struct run *r)
         }
 }
 
-/* The policy was changed: it is read again, and the gate is told. What cannot be read changes nothing. */
+/*
+ * Reads the changed policy again and sends it to the gate. If it cannot be read, nothing changes.
+ */
 static void
 change(struct run *r)
 {
@@ -334,7 +342,7 @@ change(struct run *r)
                 (void)send_change(r);
 }
 
-/* Is `process` in the same namespaces of this kind as we? Not, if it is gone. */
+/* Is `process` in the same namespace of this kind as this process? False if it is gone. */
 static bool
 is_beside_us(unsigned process, const char *kind)
 {
@@ -349,8 +357,10 @@ is_beside_us(unsigned process, const char *kind)
 }
 
 /*
- * The command is the same user, so it can write the policy that this user wrote, and send signals: what asks for the policy to be read again has to be seen outside the
- * wall, still there. Only what the kernel itself wrote about the sender counts; for another user's process root's word does.
+ * The command runs as the same user, so it can write that user's policy file and send signals. A
+ * request to read the policy again therefore counts only if its sender is still visible outside the
+ * wall. Only the kernel's data about the sender counts; for another user's process, only root's
+ * request does.
  */
 static bool
 is_from_outside(const struct signalfd_siginfo *s)
@@ -362,7 +372,7 @@ is_from_outside(const struct signalfd_siginfo *s)
         return is_beside_us(s->ssi_pid, "user") && is_beside_us(s->ssi_pid, "net");
 }
 
-/* Did the command end? Its status is in the report then. */
+/* Has the command ended? Its status is then in the report. */
 static bool
 hear_signal(struct run *r)
 {
@@ -401,7 +411,7 @@ wait_for_command(struct run *r)
         }
 }
 
-/* What the gate still has to tell: it ends the link once all is said. */
+/* Reads the gate's remaining messages: it closes the link after the last. */
 static void
 hear_last_words(struct run *r)
 {
@@ -415,9 +425,9 @@ hear_last_words(struct run *r)
                         return;
 }
 
-/* -- all of it ------------------------------------------------------------------------------------------------------------------ */
+/* -- the whole --------------------------------------------------------------------------------- */
 
-/* Ports below 1024 need their listeners from the beginning; 53, 80 and 443 have theirs. */
+/* Ports below 1024 need their listeners from the beginning; 53, 80 and 443 already have theirs. */
 static int
 collect_ports(struct run *r, struct error *e)
 {
@@ -452,14 +462,15 @@ take_signals(struct run *r, struct error *e)
         (void)sigaddset(&ours, SIGTERM);
         (void)sigaddset(&ours, SIGHUP);
         (void)sigaddset(&ours, SIGUSR1);
-        (void)sigaddset(&ours, SIGINT);        /* the terminal sends these two to the command as well: they are its own affair */
+        /* the terminal sends these two to the command as well, which handles them */
+        (void)sigaddset(&ours, SIGINT);
         (void)sigaddset(&ours, SIGQUIT);
         (void)sigprocmask(SIG_BLOCK, &ours, NULL);
         r->signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
         return r->signals < 0 ? fail_sys(e, ERROR_BACKEND_FAILED, errno, "taking signals") : 0;
 }
 
-/* The sockets are held from now on. */
+/* From now on the sockets are held. */
 static int
 take_wall(struct run *r, size_t stock, struct error *e)
 {
@@ -506,7 +517,7 @@ gate_run(const struct gate_list *list, const struct gate_again *again, char **ar
         report_denials(&r);
         forget_gate(&r);
         if (r.inside.link >= 0)
-                (void)close(r.inside.link);    /* it ends with this */
+                (void)close(r.inside.link);    /* closing it ends that process */
         if (r.inside.pid > 0)
                 (void)waitpid(r.inside.pid, NULL, 0);
         hold_fini(&r.hold);

@@ -1,9 +1,10 @@
 /*
- * cli/host_edit.c - a value more in a list of a host file.
+ * cli/host_edit.c - adds a value to a list in a host file.
  *
  * Room: cli (joining). Touches: mem.
- * Theory: nothing is written anew. One line, or a few bytes, go in at a place that the reader of YAML named; then the whole is read again and compared
- * with what was read before. A text that this does not fit is refused, never guessed at. JSON is edited as the YAML that it is.
+ * Theory: the text is not rewritten. One line, or a few bytes, are inserted at a position from the
+ * YAML reader. Then the whole text is read again and compared with the old values. If that fails
+ * the edit is refused, never guessed. JSON is edited as YAML, which it is.
  */
 #include "cli/host_edit.h"
 
@@ -38,7 +39,7 @@ quote(struct arena *arena, const char *value)
         return copy;
 }
 
-/* Where a line begins; the end of the text past the last. */
+/* The start of a line; the end of the text past the last. */
 static size_t
 line_start(const struct edit *d, unsigned line)
 {
@@ -69,7 +70,7 @@ insert(const struct edit *d, size_t at, const char *piece)
 
 /* -- the places ------------------------------------------------------------------------------------------------------- */
 
-/* A new key, before everything in braces, else at the end. */
+/* Adds a new key: at the front within braces, else at the end. */
 static const char *
 add_key(const struct edit *d)
 {
@@ -126,7 +127,7 @@ has_value(const struct node *list, const struct node *value)
         return false;
 }
 
-/* Is `after` the list `before` (NULL: none) and the value, in whichever order? */
+/* Is `after` the list `before` (NULL: none) plus the value, in any order? */
 static bool
 is_one_more(const struct node *before, const struct node *after, const struct node *value)
 {

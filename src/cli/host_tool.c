@@ -1,9 +1,10 @@
 /*
- * cli/host_tool.c - where a program of the host really lies.
+ * cli/host_tool.c - finds where a host program really lies.
  *
- * Room: cli (joining). Touches: names of the host (looking only), the environment (PATH, HOME).
- * Theory: a version manager puts a small program before the real one. Inside a sandbox it finds neither its own home nor its settings, so the real
- * one's directory is named instead; the table says where each manager keeps it. Nothing is executed to find out.
+ * Room: cli (joining). Touches: names of the host (reading only), the environment (PATH, HOME).
+ * Theory: a version manager puts a small program (shim) before the real one. Inside a sandbox the
+ * shim finds neither its own home nor its settings, so the real program's directory is used. The
+ * table says where each manager keeps it. No program is executed to find out.
  */
 #include "cli/host_tool.h"
 
@@ -18,7 +19,10 @@
 #include "event/lookup.h"
 #include "text/nearest.h"
 
-/* Below the directory that `shims` is cut from, the programs of each version; the newest that has the program is meant. */
+/*
+ * Relative to the directory before `shims`: the programs of each version. The newest version that
+ * has the program is used.
+ */
 static const struct { const char *shims, *real; } managers[] = {
         { "/.cargo/bin", "/.rustup/toolchains/*/bin" },
         { "/.pyenv/shims", "/.pyenv/versions/*/bin" },
@@ -30,7 +34,7 @@ static const struct { const char *shims, *real; } managers[] = {
         { "/.volta/bin", "/.volta/tools/image/*/*/bin" },
 };
 
-/* Directories that hold more than programs: never brought in whole. */
+/* Directories that hold more than programs: never mounted whole. */
 static const char *const private_parents[] = { "/.local", "/.cargo", "/.config", "/.npm" };
 
 static bool
@@ -41,7 +45,10 @@ ends_with(const char *text, size_t len, const char *end)
         return len >= end_len && strncmp(text + len - end_len, end, end_len) == 0;
 }
 
-/* "/home/a/.pyenv/versions/3.12.1/bin/python" for a shim "/home/a/.pyenv/shims/python"; false: it is none, or nothing is behind it. */
+/*
+ * "/home/a/.pyenv/versions/3.12.1/bin/python" for the shim "/home/a/.pyenv/shims/python"; false if
+ * it is not a shim, or has no program.
+ */
 static bool
 look_behind(const char *program, char ret[PATH_MAX])
 {
@@ -69,7 +76,10 @@ look_behind(const char *program, char ret[PATH_MAX])
         return false;
 }
 
-/* The directory that brings a program in: what holds its bin, or that bin where more than programs lies beside it. */
+/*
+ * The directory to mount for a program: the parent of its bin, or the bin itself if more than
+ * programs lies beside it.
+ */
 static void
 directory_of(const char *program, char ret[PATH_MAX])
 {
@@ -96,7 +106,7 @@ add(struct host_tool *tool, const char *program)
                 memcpy(tool->dirs[tool->dir_count++], dir, sizeof dir);
 }
 
-/* The directory of the name, and that of what a link leads to. */
+/* The directory of the name, and that of a link's target. */
 static void
 find_directories(struct host_tool *tool)
 {
@@ -109,7 +119,7 @@ find_directories(struct host_tool *tool)
                 program = behind;
         real = realpath(program, NULL);
         if (real && strcmp(strrchr(real, '/'), strrchr(program, '/')) == 0)
-                program = real;        /* PATH inside has this directory, and the name is the same */
+                program = real;       /* PATH inside has this directory, and the name is the same */
         add(tool, program);
         if (real)
                 add(tool, real);
@@ -164,7 +174,10 @@ write_hint(const struct host_tool *tool, const struct host_rules *rules, struct 
                 error_hint(e, "The host has %.60s. Bring it in, read-only: metadata: {carrel: {tools: [%s]}}", tool->program, tools);
 }
 
-/* A program of the directories that every sandbox sees, with a name like this one. NULL: none. The text stays until the next call. */
+/*
+ * A program with a similar name in the directories that every sandbox shows. NULL: none. The text
+ * is valid until the next call.
+ */
 static const char *
 similar_program(const char *name)
 {

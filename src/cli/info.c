@@ -1,7 +1,7 @@
 /*
- * cli/info.c - `carrel info`: one sandbox, or the daemon itself.
+ * cli/info.c - `carrel info`: shows one sandbox, or the daemon itself.
  *
- * Room: cli (joining, program). Touches: fd (standard streams); the rest is libcarrel's.
+ * Room: cli (joining, program). Touches: fd (standard streams); libcarrel does the rest.
  */
 #include <inttypes.h>
 

@@ -1,9 +1,11 @@
 /*
- * cli/init.c - `carrel init`: writes a SANDBOX.md for the project that is there.
+ * cli/init.c - `carrel init`: writes a SANDBOX.md for the project in this directory.
  *
- * Room: cli (joining, program). Touches: fd; names of the project and of the host (looking only).
- * Knows which file tells which tool, and what that tool needs. Reads no file of the project: a name says enough, and what is in it is foreign text.
- * Theory: one row a tool. Nothing is asked and nothing is replaced; the file says in comments what each line is for.
+ * Room: cli (joining, program). Touches: fd; names of the project and of the host (reading only).
+ * Knows which file indicates which tool, and what that tool needs. Reads no file of the project: a
+ * name is enough, and the content is foreign text.
+ * Theory: one row for each tool. It asks no questions and replaces no file; comments in the new
+ * file explain each line.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,10 +25,14 @@
 
 enum { NAMES_MAX = 6, ARENA_MAX = 1 << 20, TIMEOUT_MINUTES = 10, SLUG_MAX = 40 };
 
-/* In the order of looking: a lock file goes before what many tools read. A tool of a `family` that was found already is passed over. */
+/*
+ * In search order: a lock file comes before files that many tools read. A tool is skipped if
+ * another of its `family` was found.
+ */
 static const struct tool {
-        const char *program, *family, *preset, *first;          /* `first`: what to run next; NULL: nothing */
-        bool is_heavy;                                          /* caches of packages: a large private disk */
+        /* `first`: what to run next; NULL: nothing */
+        const char *program, *family, *preset, *first;
+        bool is_heavy;                        /* large package caches: needs a large private disk */
         const char *names[NAMES_MAX];
 } tools[] = {
         { "pnpm",  "node",   "@npm",    "pnpm install", true, { "pnpm-lock.yaml", "pnpm-workspace.yaml" } },
@@ -44,10 +50,11 @@ enum { TOOLS = sizeof tools / sizeof *tools };
 struct init {
         const char *dir;
         bool is_printed;
-        const char *found[TOOLS];                               /* the name that told of it, or NULL */
-        struct host_tool outside[TOOLS];                        /* a tool that no sandbox shows by itself; dir_count 0: none */
+        const char *found[TOOLS];                     /* the file name that indicated it, or NULL */
+        /* a tool that sandboxes do not show by default; dir_count 0: none */
+        struct host_tool outside[TOOLS];
         const char *first;
-        char slug[SLUG_MAX + 1];                                /* the directory's name, as an id can have it */
+        char slug[SLUG_MAX + 1];                     /* the directory's name in the form of an id */
 };
 
 static void
@@ -69,7 +76,7 @@ look(struct init *i, int dir)
         }
 }
 
-/* Letters in lower case and digits; anything else is one dash between them. */
+/* Lower-case letters and digits; anything else becomes one dash between them. */
 static void
 choose_slug(struct init *i)
 {
@@ -198,7 +205,7 @@ write_file(const struct init *i, int dir, struct error *e)
         return 0;
 }
 
-/* What to run next; first what permits a tool that the host's rules do not permit. */
+/* Prints what to run next; first the command that permits a tool if the host's rules do not. */
 static int
 print_next(const struct init *i, struct error *e)
 {

@@ -1,7 +1,7 @@
 /*
- * cli/key.c - `carrel key new|ls|rm`: tokens for clients that come over TCP.
+ * cli/key.c - `carrel key new|ls|rm`: tokens for clients that connect over TCP.
  *
- * Room: cli (joining, program). Touches: fd (standard streams); the rest is libcarrel's.
+ * Room: cli (joining, program). Touches: fd (standard streams); libcarrel does the rest.
  */
 #include <string.h>
 

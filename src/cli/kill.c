@@ -1,7 +1,7 @@
 /*
  * cli/kill.c - `carrel kill`: ends the process tree of an exec, or sends it a signal.
  *
- * Room: cli (joining, program). Touches: fd (standard streams), clock; the rest is libcarrel's.
+ * Room: cli (joining, program). Touches: fd (standard streams), clock; libcarrel does the rest.
  */
 #include <signal.h>
 #include <string.h>
@@ -53,7 +53,7 @@ print_answer(const struct ask *a, int ran, bool is_late)
         return json_print(&w, stdout);
 }
 
-/* The exec's stream, where it still runs; NULL: there is nothing to wait for. */
+/* The exec's stream if it still runs; NULL: there is nothing to wait for. */
 static struct carrel_exec *
 watch(const struct ask *a, uint32_t exec)
 {
@@ -69,7 +69,10 @@ watch(const struct ask *a, uint32_t exec)
         return x;
 }
 
-/* Until the end is reported, so that `carrel ps` and whatever comes next see it; what is still printed is left for `carrel output`. */
+/*
+ * Waits until the end is reported, so that `carrel ps` and later commands see it. Remaining output
+ * is left for `carrel output`.
+ */
 static bool
 wait_for_end(struct carrel_exec *x)
 {

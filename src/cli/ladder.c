@@ -1,9 +1,10 @@
 /*
- * cli/ladder.c - the start of `carrel run`, rung by rung.
+ * cli/ladder.c - the start of `carrel run`, step by step.
  *
  * Room: cli (joining). Touches: fd, its own credentials and Landlock domain.
- * Theory: root's `carrel run` reads text that somebody else wrote. Whoever finds a mistake in a parser must not find root's
- * powers behind it: by then this process has no capability but one to look, and its files are read-only to it (P17).
+ * Theory: root's `carrel run` reads text that another user wrote. An attacker who exploits a parser
+ * must not gain root's powers. Before any parsing this process therefore has no capability except
+ * reading directories, and all files are read-only for it (P17).
  */
 #include "cli/ladder.h"
 
@@ -30,7 +31,10 @@
 
 enum { CLOEXEC_RANGE = 1 << 2, FD_LAST = 1024, PATH_BENEATH = 1, MAY_EXECUTE = 1 << 0 };
 
-/* Everything that changes a file system, executes a program, and (ABI 3) truncates; reading stays free. */
+/*
+ * Every right that changes a file system, executes a program, or (ABI 3) truncates; reading stays
+ * permitted.
+ */
 enum { DENY_BASE = 0x1ff3 & ~(1 << 2 | 1 << 3), DENY_TRUNCATE = 1 << 14 };
 
 int
@@ -55,16 +59,18 @@ static int
 drop_privileges(struct error *e)
 {
         struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
-        /* One stays: looking into directories of others, or `sudo carrel run` could not read a user's workspace. */
+        /* One capability stays: reading other users' directories; otherwise `sudo carrel run`
+         * could not read a user's workspace. */
         struct __user_cap_data_struct look[2] = { { 1u << CAP_DAC_READ_SEARCH, 1u << CAP_DAC_READ_SEARCH, 0 }, { 0, 0, 0 } };
 
-        /* With no_new_privs nothing that is executed gains any, so the bounding set need not be walked. */
+        /* With no_new_privs an executed program gains none, so the bounding set need not be
+         * cleared. */
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_capset, &head, look) < 0)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "dropping privileges");
         return 0;
 }
 
-/* What the kernel loads a program of this build with; NULL in the shipped one, which is static. */
+/* The program loader of a dynamic build; NULL in the shipped one, which is static. */
 static int
 find_loader(struct dl_phdr_info *info, size_t size, void *ret_loader)
 {
@@ -78,8 +84,9 @@ find_loader(struct dl_phdr_info *info, size_t size, void *ret_loader)
 }
 
 /*
- * The gate is executed from memory, which Landlock does not ask about; of a build that is not static the kernel opens the loader too, to execute it. That one file may be,
- * in such a build. 0 or an errno value, negative.
+ * The gate is executed from memory, which Landlock does not check. In a build that is not static
+ * the kernel also opens the loader to execute it. That one file is permitted in such a build.
+ * Returns 0 or a negative errno value.
  */
 static int
 permit_loader(int rules)

@@ -1,8 +1,9 @@
 /*
- * cli/left.c - what a command left in a workspace that programs of the host act on.
+ * cli/left.c - prints what a command left in a workspace on which host programs act.
  *
  * Room: cli (joining, program). Touches: fd (standard error).
- * Names and keys were chosen by the payload: they are shown with their control bytes escaped, and quoted where a shell reads them.
+ * Theory: the payload chose names and keys, so control bytes are escaped, and text for a shell is
+ * quoted.
  */
 #include "cli/left.h"
 
@@ -49,7 +50,7 @@ is_repository(unsigned what)
         return what >= KEPT_REPOSITORY && what <= KEPT_GITFILE;
 }
 
-/* Of a configuration: why it was put back. */
+/* For a configuration: why it was restored. */
 static const char *
 effect_of(const struct run_kept *k)
 {
@@ -66,7 +67,7 @@ add(char *command, const char *text)
         (void)snprintf(command + len, COMMAND_ROOM - len, "%s", text);
 }
 
-/* For a shell, between single quotes. */
+/* Quotes for a shell, in single quotes. */
 static void
 add_quoted(char *command, const char *name, const char *more)
 {
@@ -92,7 +93,10 @@ add_move(char *command, const struct run_kept *k)
         add_quoted(command, k->name, "");
 }
 
-/* What shows it without asking git, which would run what it shows; "" where there is nothing to show. */
+/*
+ * The command that shows it without git, which would run what it shows; "" if there is nothing to
+ * show.
+ */
 static void
 add_look(char *command, const struct run_kept *k)
 {

@@ -1,9 +1,11 @@
 /*
- * cli/live.c - an exec as a person or a script sees it.
+ * cli/live.c - follows an exec for a person or a script.
  *
- * Room: cli (joining, program). Touches: fd (standard streams, the caller's terminal), signals, clock; the rest is libcarrel's.
- * Theory: one poll(2) over all of it, and nothing in it waits. No byte is read before the one before it was written: that holds
- * the command back and loses nothing. The first signal is the command's; the second, or ten seconds, ends its whole tree.
+ * Room: cli (joining, program). Touches: fd (standard streams, the caller's terminal), signals,
+ * clock; libcarrel does the rest.
+ * Theory: one poll(2) over everything, without any blocking call. A byte is read only after the
+ * previous one was written: that slows the command down and loses nothing. The first signal goes to
+ * the command; the second, or ten seconds, kills its whole tree.
  */
 #include "cli/live.h"
 
@@ -30,12 +32,12 @@ struct live {
         struct terminal_mode mode;
         bool input_is_open, is_over, is_stopped, is_left, was_killed, has_said_refusal;
         unsigned strikes;
-        uint64_t grace_ms;             /* moment of the kill; UINT64_MAX: none */
+        uint64_t grace_ms;             /* time of the kill; UINT64_MAX: none */
         size_t in_start, in_end;
         char in[INPUT_ROOM];
 };
 
-static int signals = -1;               /* one for the process: a signal has one hearer */
+static int signals = -1;               /* one per process: a signal has one receiver */
 
 static const int heard[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH };
 
@@ -64,15 +66,15 @@ end_it(struct live *l)
 {
         carrel_set_timeout(l->o->c, CALL_MS);
         if (l->was_killed || carrel_kill(l->o->c, l->o->id, carrel_exec_number(l->o->x), NULL, NULL) < 0)
-                l->is_stopped = true;          /* without its caller the tree dies as well */
+                l->is_stopped = true;          /* without its caller the tree is killed too */
         l->was_killed = true;
-        l->grace_ms = clock_boot_ms() + LAST_MS;      /* for a reader who does not read what is left */
+        l->grace_ms = clock_boot_ms() + LAST_MS;      /* for a reader that does not read the rest */
 }
 
 static void
 strike(struct live *l, int number)
 {
-        if (l->is_over) {                      /* only a reader is left that does not read */
+        if (l->is_over) {                      /* only a blocked reader remains */
                 l->out.is_gone = l->err.is_gone = true;
                 return;
         }
@@ -167,7 +169,7 @@ end_output(struct live *l)
         sink_end(&l->err);
 }
 
-/* Takes pieces until one has to wait for its reader. 0 or -1. */
+/* Takes pieces until one must wait for its reader. Returns 0 or -1. */
 static int
 take_output(struct live *l, struct carrel_error *e)
 {
@@ -190,7 +192,8 @@ take_output(struct live *l, struct carrel_error *e)
                         terminal_show(&l->mode, p.bytes, p.len);
                 if (p.kind == CARREL_STDOUT || p.kind == CARREL_STDERR)
                         sink_put(p.kind == CARREL_STDOUT ? &l->out : &l->err, p.bytes, p.len);
-                (void)sink_write(&l->err);     /* without anybody to read its errors the command goes on */
+                /* if the reader of its errors is gone, the command continues */
+                (void)sink_write(&l->err);
                 if (sink_write(&l->out) < 0)
                         return 0;
         }
@@ -218,7 +221,7 @@ wait_for(struct live *l, struct pollfd *fds)
         return clock_poll(fds, ON_MAX, l->grace_ms);
 }
 
-/* Events are a help: where they cannot be read, what was refused is said at the end. */
+/* Events are optional: if they cannot be read, refusals are printed at the end. */
 static void
 hear_events(struct live *l)
 {
@@ -276,7 +279,7 @@ follow(struct live *l, struct carrel_error *e)
 enum live_result
 live_follow(const struct live_options *o, struct carrel_error *e)
 {
-        static struct live l;          /* large; one for the process, as its standard streams are */
+        static struct live l;          /* large; one per process, as its standard streams are */
         enum live_result result;
 
         l.o = o;

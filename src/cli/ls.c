@@ -1,7 +1,7 @@
 /*
- * cli/ls.c - `carrel ls`: the sandboxes of the daemon.
+ * cli/ls.c - `carrel ls`: lists the sandboxes of the daemon.
  *
- * Room: cli (joining, program). Touches: fd (standard streams); the rest is libcarrel's.
+ * Room: cli (joining, program). Touches: fd (standard streams); libcarrel does the rest.
  */
 #include "cli/ask.h"
 #include "cli/commands.h"

@@ -3,8 +3,8 @@
  *
  * Room: cli (joining, program). Touches: fd (standard streams).
  * Knows which commands exist. Knows nothing of what they do.
- * Theory: the first argument names a row. `--help` after a command shows the row; an unknown word is an error with
- * the nearest thing to do next, never a guess.
+ * Theory: the first argument names a row. `--help` after a command shows the row; an unknown word
+ * is an error with the next step to take, never a guess.
  */
 #include "cli/commands.h"
 
@@ -36,7 +36,7 @@
 #define ASK_OPTIONS STATE_OPTION \
         "  --json          one JSON object\n"
 
-/* In the order of `carrel help`; what belongs together stands together. */
+/* In the order of `carrel help`; related commands are adjacent. */
 static const struct command commands[] = {
         { "init", "Write a SANDBOX.md for the project in a directory: npm, pnpm, pip, uv, cargo, go, mvn, make.",
           "[DIR] [--print]",
@@ -261,7 +261,7 @@ command_at(size_t index)
         return index < COMMAND_COUNT ? &commands[index] : NULL;
 }
 
-/* Length of an option and its value: up to the two blanks before what it does. */
+/* Length of an option and its value: up to the two blanks before its help. */
 static size_t
 option_len(const char *line)
 {
@@ -302,7 +302,7 @@ cmd_usage(FILE *out, const char *name)
         (void)fprintf(out, "\nExample: %s\n", c->example);
 }
 
-/* The headings of `carrel help`: each stands above the row it names, and holds as far as the next. */
+/* The headings of `carrel help`: each is printed above the row it names. */
 static const struct { const char *first, *title; } headings[] = {
         { "run", "One command, without a daemon" },
         { "serve", "The daemon" },
@@ -330,7 +330,7 @@ overview(FILE *out)
         (void)fprintf(out, "\n`carrel help COMMAND` shows a command with an example.\n");
 }
 
-/* Words of other programs of this kind, for those whose fingers know them. */
+/* Command names of similar programs, for people who are used to them. */
 static const struct { const char *word, *command; } strangers[] = {
         { "rm", "stop" }, { "remove", "stop" }, { "delete", "stop" }, { "destroy", "stop" }, { "logs", "output" }, { "log", "output" }, { "attach", "output" },
         { "start", "create" }, { "new", "create" }, { "up", "serve" }, { "daemon", "serve" }, { "list", "ls" }, { "inspect", "info" }, { "status", "info" },
@@ -361,7 +361,7 @@ command_meant(const char *name)
         return n.found;
 }
 
-/* What Docker does to images; NULL: the word is none of these. */
+/* Docker's image commands; NULL: the word is not one of these. */
 static const char *
 no_images(const char *name)
 {
@@ -428,8 +428,9 @@ cmd_version(int argc, char **argv)
 }
 
 /*
- * Where the caller closed a standard stream, the next descriptor that is opened would take its number: a daemon's answers would be the
- * command's input, and its output the daemon's calls. Something stands there instead that can be neither read nor written, as before.
+ * If the caller closed a standard stream, the next opened descriptor would get its number: a
+ * daemon's answers would become the command's input, and its output the daemon's requests. So a
+ * descriptor that can be neither read nor written is put there.
  */
 static int
 hold_streams(void)
@@ -442,7 +443,10 @@ hold_streams(void)
         return 0;
 }
 
-/* What was printed must have arrived; both are asked, because C libraries differ in which of them remembers. */
+/*
+ * Checks that all output was written; both calls are needed, because C libraries differ in which of
+ * them keeps an error.
+ */
 static int
 printed(int status)
 {

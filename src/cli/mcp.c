@@ -46,14 +46,14 @@ struct mcp {
         const char *manifest, *workspace, *state, *sandbox, *runtime, *cache_key, *context_key, *names, *instructions;
         bool is_dynamic, keeps_background, manages;
         struct arena arena;
-        const char *name;              /* of the manifest, for people; NULL: there is none */
-        struct ref_reads reads;        /* what was read for it: kept read-only in what is made */
+        const char *name;              /* of the manifest, for people; NULL: no manifest */
+        struct ref_reads reads;    /* files that were read for it: read-only in every new sandbox */
         char directory[PATH_MAX];      /* the workspace */
         int manifest_fd, keeper_fd;
         const char *daemon_state;      /* of the daemon that answered */
-        char private_state[64];        /* of a daemon of our own; "": another's is used */
-        pid_t warden;                  /* who ends the daemon of our own; 0: there is none */
-        int lifeline;                  /* open as long as that daemon is to live */
+        char private_state[64];        /* of a private daemon; "": another daemon is used */
+        pid_t warden;                  /* the process that ends the private daemon; 0: none */
+        int lifeline;                  /* open as long as the private daemon must live */
 };
 
 static int
@@ -107,7 +107,7 @@ seal(struct mcp *m, const struct node *root, struct error *e)
         return 0;
 }
 
-/* No manifest is fine: then no command tool is offered (A36-171). */
+/* Without a manifest no command tool is offered (A36-171). */
 static int
 load_manifest(struct mcp *m, struct error *e)
 {
@@ -187,7 +187,10 @@ remove_entry(const char *path, const struct stat *about, int kind, struct FTW *w
         return kind == FTW_DP ? rmdir(path) : unlink(path);
 }
 
-/* Starts the daemon, waits until it ends or nobody holds the lifeline any more, and leaves nothing behind. */
+/*
+ * Starts the daemon, waits until it ends or all ends of the lifeline are closed, and removes
+ * everything it created.
+ */
 static _Noreturn void
 become_warden(const struct mcp *m, int lifeline)
 {
@@ -316,7 +319,7 @@ write_words(struct mcp *m, char **words)
         return count;
 }
 
-/* Does not return where it went well. */
+/* Does not return on success. */
 static int
 become_server(struct mcp *m, struct error *e)
 {
@@ -330,7 +333,7 @@ become_server(struct mcp *m, struct error *e)
         return fail_sys(e, ERROR_BACKEND_FAILED, errno, "starting carrel-door");
 }
 
-/* With a daemon of our own we stay, to end it. Signals are the server's to hear. */
+/* With a private daemon this process stays, to end it. The server handles signals. */
 static int
 run_server(struct mcp *m, const sigset_t *set, struct error *e)
 {

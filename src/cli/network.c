@@ -1,7 +1,7 @@
 /*
- * cli/network.c - `carrel network`: another list of what a sandbox may reach.
+ * cli/network.c - `carrel network`: replaces the list of destinations of a sandbox.
  *
- * Room: cli (joining, program). Touches: fd (standard streams); the rest is libcarrel's.
+ * Room: cli (joining, program). Touches: fd (standard streams); libcarrel does the rest.
  */
 #include "cli/ask.h"
 #include "cli/commands.h"
@@ -9,7 +9,7 @@
 
 enum { HOSTS_MAX = 1024 };
 
-/* Where nothing was given nothing is reached: that has to be seen. */
+/* Without any destination nothing can be reached: the output must show that. */
 static void
 print_reached(const char *const *hosts, size_t count)
 {

@@ -1,5 +1,5 @@
 /*
- * cli/options.c - reading a command's options.
+ * cli/options.c - reads a command's options.
  *
  * Room: cli (joining, program). Touches: nothing.
  */
@@ -10,7 +10,7 @@
 
 #include "text/nearest.h"
 
-/* A word that a command takes no place for, and what was probably meant by it. */
+/* An unexpected word, and what it probably meant. */
 static const struct { const char *command, *instead; } extra_words[] = {
         { "create", "A name is given as --name NAME; a command is run afterwards: `carrel exec NAME -- COMMAND`." },
         { "ls", "One sandbox is shown by `carrel info NAME`." },
@@ -36,7 +36,10 @@ unexpected(struct error *e, const char *command, const char *word)
         return -1;
 }
 
-/* Options of Docker and its kind, for those who know them: what has the same effect here. A command's own options are found before. */
+/*
+ * Options of Docker and similar programs, with what has the same effect here. A command's own
+ * options are checked first.
+ */
 static const struct { const char *names[4], *instead; } foreign[] = {
         { { "--image", "--template", "--pull", "--platform" }, "Carrel has no images: a sandbox sees the programs of this machine, read-only. `carrel create --runtime NAME` chooses a version." },
         { { "--network", "--net" }, "Only hosts that are named can be reached: `carrel run --allow HOST`, `carrel create --allow HOST`, or network.egress in SANDBOX.md." },
@@ -109,7 +112,7 @@ unknown(struct error *e, const char *command, const char *word, const struct opt
         return -1;
 }
 
-/* The row that `word` names, and the value glued to it with "=", if any. */
+/* The row that `word` names, and the value after "=", if any. */
 static const struct option_row *
 find_row(const struct option_row *rows, size_t count, const char *word, const char **ret_value)
 {
@@ -124,7 +127,7 @@ find_row(const struct option_row *rows, size_t count, const char *word, const ch
         return NULL;
 }
 
-/* Takes one option; gives how many arguments it used. */
+/* Reads one option; returns how many arguments it used. */
 static int
 take(int argc, char **argv, int at, const struct option_row *rows, size_t count, int *ret_used, struct error *e)
 {

@@ -1,7 +1,8 @@
 /*
- * cli/output.c - `carrel output`: what an exec has written, from an offset on; once, or until its end.
+ * cli/output.c - `carrel output`: prints what an exec has written, from an offset on; once, or
+ * until its end.
  *
- * Room: cli (joining, program). Touches: fd (standard streams), signals; the rest is libcarrel's.
+ * Room: cli (joining, program). Touches: fd (standard streams), signals; libcarrel does the rest.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -81,7 +82,7 @@ show(const struct showing *s, const struct carrel_exec_info *info)
                 live_print_end(o.x);
                 status = carrel_exec_end(o.x)->exit_status;
         }
-        (void)carrel_exec_detach(o.x, NULL);   /* a watcher who leaves ends nothing */
+        (void)carrel_exec_detach(o.x, NULL);   /* a watcher that leaves ends nothing */
         if (result == LIVE_READER_GONE)
                 return STATUS_READER_GONE;
         if (result == LIVE_UNWRITTEN)

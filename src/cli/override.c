@@ -2,8 +2,9 @@
  * cli/override.c - options that set a value of the manifest for one sandbox.
  *
  * Room: cli (joining, program). Touches: nothing.
- * Theory: an option becomes the text of an override, and the manifest with it is judged as any other. A node of it has no line, so a refusal with a
- * path below that of an option, and without a line, is about that option.
+ * Theory: an option becomes the text of an override, and the manifest with it is judged as any
+ * other. An override's node has no line. So a refusal without a line, at a path below an option's
+ * path, is about that option.
  */
 #include "cli/override.h"
 
@@ -67,7 +68,7 @@ override_explain(const struct override_set *set, const char *path, unsigned line
                 const struct row *row = find_row(set->options[i], strlen(set->options[i]));
                 size_t len, name, had = strlen(message);
 
-                if (!row)                      /* each has a row, and only an analyzer doubts it */
+                if (!row)                      /* each has a row; only an analyzer doubts it */
                         continue;
                 len = strlen(row->path);
                 name = strlen(row->option) + 2;

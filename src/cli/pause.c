@@ -1,7 +1,7 @@
 /*
- * cli/pause.c - `carrel pause` and `carrel resume`: freezes a sandbox, and lets it go on.
+ * cli/pause.c - `carrel pause` and `carrel resume`: freezes a sandbox, and thaws it.
  *
- * Room: cli (joining, program). Touches: fd (standard streams); the rest is libcarrel's.
+ * Room: cli (joining, program). Touches: fd (standard streams); libcarrel does the rest.
  */
 #include "cli/ask.h"
 #include "cli/commands.h"

@@ -1,5 +1,5 @@
 /*
- * cli/plan.c - `carrel plan`: what `carrel run` would do, without doing it.
+ * cli/plan.c - `carrel plan`: dry run: shows what `carrel run` would do.
  *
  * Room: cli (joining, program). Touches: fd (standard streams).
  */
@@ -35,7 +35,7 @@ print_plan(struct run_way *w, bool is_json, bool has_steps)
         return 0;
 }
 
-/* Takes the option out of argv: `carrel run` reads the rest by the same table. */
+/* Removes the option from argv: `carrel run` reads the rest with the same table. */
 static bool
 take_steps(int *argc, char **argv)
 {

@@ -1,8 +1,9 @@
 /*
- * cli/plan_summary.c - what a plan means, for people.
+ * cli/plan_summary.c - a plan in words for people.
  *
  * Room: cli (joining). Touches: fd (the stream).
- * Theory: it says what the judged spec and the opened sources say, in one line a fact; nothing is asked of the host again. Limits are the rows of their tables.
+ * Theory: it prints what the judged spec and the opened sources contain, one fact per line; it does
+ * not query the host again. Limits are the rows of their tables.
  */
 #include "cli/plan_summary.h"
 
@@ -14,7 +15,7 @@
 #include "policy/host_limits.h"
 #include "spec/section.h"
 
-/* A fact has its topic in the first column, once. */
+/* The first column names a fact's topic, once. */
 static void
 topic(FILE *out, const char *word)
 {

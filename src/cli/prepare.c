@@ -1,8 +1,8 @@
 /*
- * cli/prepare.c - from words on the command line to a plan.
+ * cli/prepare.c - from the command line to a plan.
  *
  * Room: cli (joining). Touches: fd, clock, random, the environment.
- * Knows the order of the way. Knows nothing of how any part of it decides.
+ * Knows the order of the stages. Knows nothing of how any part of it decides.
  */
 #include "cli/prepare.h"
 
@@ -24,7 +24,7 @@
 #include "ref/places.h"
 #include "text/nearest.h"
 
-/* What most runs need at most lies in memory that is there already: some 40 page faults and 30 system calls less. */
+/* Static memory that is enough for most runs: it saves about 40 page faults and 30 system calls. */
 enum { FIRST_LEN = 1 << 20 };
 
 /* -- options -------------------------------------------------------------------------------------------------- */
@@ -87,7 +87,7 @@ add_extra(struct prepare_options *o, const char *command, const char *text, stru
         return 0;
 }
 
-/* One option at argv[*at]; moves past it. */
+/* Reads one option at argv[*at] and moves past it. */
 static int
 read_option(char **argv, int argc, int *at, struct prepare_options *o, struct error *e)
 {
@@ -194,7 +194,10 @@ find_manifest(const struct prepare_options *o, struct run_way *w, struct error *
         return result;
 }
 
-/* The workspace is the directory named, else the one the manifest lies in. Absolute, without links; in the arena. */
+/*
+ * The workspace: the named directory, else the manifest's directory. Absolute, without links; in
+ * the arena.
+ */
 static const char *
 workspace_path(const struct prepare_options *o, struct run_way *w, struct error *e)
 {
@@ -235,7 +238,7 @@ judge(const struct prepare_options *o, struct run_way *w, int workspace, int64_t
         return 0;
 }
 
-/* Where the user's own state is; NULL where the environment does not say. */
+/* The user's own state directory; NULL if the environment does not give one. */
 static const char *
 keeping(struct arena *arena)
 {

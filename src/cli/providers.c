@@ -1,8 +1,10 @@
 /*
- * cli/providers.c - `carrel providers`: who can run a sandbox here, and what each can enforce.
+ * cli/providers.c - `carrel providers`: which providers can run a sandbox here, and what each can
+ * enforce.
  *
  * Room: cli (joining, program). Touches: fd, the machine's facts.
- * Source: AIP-36 "Security considerations" (hosts document which providers are trusted); case A36-177.
+ * Source: AIP-36 "Security considerations" (hosts document which providers are trusted); case
+ * A36-177.
  */
 #include "cli/commands.h"
 #include "cli/finding_print.h"
@@ -13,7 +15,7 @@
 
 enum { PROVIDERS_ARENA_MAX = 16 << 20 };
 
-/* The abilities that are no limits come first in the table of abilities: isolated, mounts, pause. */
+/* Abilities that are not limits come first in the table: isolated, mounts, pause. */
 enum { FIRST_LIMIT = 3 };
 
 static void

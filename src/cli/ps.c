@@ -1,7 +1,7 @@
 /*
- * cli/ps.c - `carrel ps`: the execs of a sandbox, running and kept.
+ * cli/ps.c - `carrel ps`: lists the execs of a sandbox, running and kept.
  *
- * Room: cli (joining, program). Touches: fd (standard streams); the rest is libcarrel's.
+ * Room: cli (joining, program). Touches: fd (standard streams); libcarrel does the rest.
  */
 #include <inttypes.h>
 

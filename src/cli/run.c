@@ -1,9 +1,11 @@
 /*
- * cli/run.c - `carrel run`: one command in a sandbox of its own.
+ * cli/run.c - `carrel run`: runs one command in its own sandbox.
  *
- * Room: cli (joining, program). Touches: fd (standard streams), the environment; the rest is sandbox/run.h's.
- * Theory, the ladder: descriptors of the caller are marked; with privileges the maker is started and they are let go
- * before any foreign text is read; then manifest, verdict, plan, command. The exit status is the command's own.
+ * Room: cli (joining, program). Touches: fd (standard streams), the environment; sandbox/run.h does
+ * the rest.
+ * Theory, the ladder: the caller's descriptors are marked close-on-exec. With privileges, the maker
+ * is started and the privileges are dropped before any foreign text is read. Then manifest,
+ * verdict, plan, command. The exit status is the command's own.
  */
 #include <errno.h>
 #include <signal.h>
@@ -86,7 +88,7 @@ print_json(const struct run_way *w, const struct run_result *r)
         (void)json_print(&out, stdout);
 }
 
-/* Endings that are not the command's own are told on standard error, with what to do. */
+/* Prints on standard error why the command did not end by itself, and what to do. */
 static void
 print_ending(const struct run_way *w, const struct run_result *r)
 {
@@ -175,7 +177,7 @@ print_warnings(const struct run_way *w, const struct prepare_options *o)
                 print_run_warnings(stderr, w->file_name, &w->p.findings);
 }
 
-/* Up to the plan, ready to be run. */
+/* Everything up to the plan. */
 static int
 get_ready(struct run_way *w, const struct prepare_options *o, int argc, char **argv, struct error *e)
 {
@@ -194,7 +196,7 @@ int
 cmd_run(int argc, char **argv)
 {
         struct prepare_options o;
-        static struct run_way w;               /* large, and zero where nobody writes */
+        static struct run_way w;               /* large, and zero if never written */
         struct run_result result;
         struct error e;
         int status;
@@ -213,7 +215,8 @@ cmd_run(int argc, char **argv)
         } else if (run(&w, &o, &result, &e) < 0) {
                 if (e.code == ERROR_INVALID_ARGUMENT && e.hint[0] == '\0')
                         error_hint(&e, "`carrel run --help` shows an example.");
-                status = print_failure(e.line > 0 ? w.file_name : NULL, &e, o.is_json);   /* of the command, or of a line of the manifest */
+                /* of the command, or of a line of the manifest */
+                status = print_failure(e.line > 0 ? w.file_name : NULL, &e, o.is_json);
         } else {
                 if (o.is_json)
                         print_json(&w, &result);
@@ -221,7 +224,8 @@ cmd_run(int argc, char **argv)
                         print_ending(&w, &result);
                 status = outcome_status(&result.outcome);
                 if (result.out_error != 0 && print_unwritten(result.out_error) != 0 && (status == 0 || status == 128 + SIGPIPE))
-                        status = 125;          /* of itself the command ended well, but not all that it said has arrived */
+                        /* the command succeeded, but part of its output could not be written */
+                        status = 125;
                 if (o.wants_terminal && !o.is_json)
                         print_back(NULL, result.outcome.word != OUTCOME_EXITED);
                 run_result_fini(&result);

@@ -1,10 +1,11 @@
 /*
- * cli/scope.c - a control group of one's own, asked of systemd.
+ * cli/scope.c - gets a control group from systemd.
  *
  * Room: cli (joining). Touches: the environment, one socket of the user's systemd, execve.
- * Theory: only systemd may make groups on a host that it manages, and it gives them away with Delegate=yes. Its own command
- * does the asking: `systemd-run --scope` executes us in place, so process id, terminal and exit status stay. The user's manager
- * is asked for a connection first, because after that there is no way back.
+ * Theory: on a host that systemd manages, only systemd may create groups, and it delegates them
+ * with Delegate=yes. `systemd-run --scope` executes this program in place, so process id, terminal
+ * and exit status stay. First this process connects to the user's manager as a test, because after
+ * the exec it cannot return.
  */
 #include "cli/scope.h"
 
@@ -66,7 +67,7 @@ execute_in_scope(int argc, char **argv)
         all[WORDS] = self;
         memcpy(all + WORDS + 1, argv, (size_t)argc * sizeof *argv);
         (void)execvp(all[0], (char *const *)(uintptr_t)all);
-        free(all);                             /* no systemd-run: warned of, as without systemd */
+        free(all);                      /* no systemd-run: the warnings apply, as without systemd */
 }
 
 static bool
@@ -89,7 +90,8 @@ scope_enter_for_daemon(int argc, char **argv)
         struct host_facts *facts = calloc(1, sizeof *facts);
         struct error e;
 
-        /* A service has its group from its unit, and its descriptors and its process id are bound to it. */
+        /* A service gets its group from its unit, and its descriptors and process id are bound
+         * to it. */
         if (facts && !getenv("LISTEN_FDS") && !getenv("NOTIFY_SOCKET") && host_facts_read(facts, &e) == 0 && may_ask(facts))
                 execute_in_scope(argc, argv);
         free(facts);

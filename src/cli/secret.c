@@ -1,5 +1,5 @@
 /*
- * cli/secret.c - who asks the sources of secrets for `carrel run`.
+ * cli/secret.c - which process asks the sources of secrets for `carrel run`.
  *
  * Room: cli (joining, program). Touches: processes, fd, the host file (in the process left behind).
  */
@@ -22,7 +22,7 @@ enum { ARENA_MAX = 16 << 20 };
 
 static struct { int fd; pid_t pid; } asker = { -1, 0 };
 
-/* In the process of the question, which has not been judged: the host file is the operator's own. */
+/* Runs in the process that asks. It does not judge the host file, which is the operator's own. */
 static int
 load(void *ctx, struct secret_sources *ret, struct error *e)
 {
@@ -41,11 +41,12 @@ load(void *ctx, struct secret_sources *ret, struct error *e)
 int
 secret_asker_start(const char *host_file, struct error *e)
 {
-        static char path[PATH_MAX];    /* whoever asks has another working directory */
+        /* absolute, because the asking process has another working directory */
+        static char path[PATH_MAX];
         int pair[2], result;
 
         if (geteuid() != 0 || (host_file ? !realpath(host_file, path) : !host_file_has_default()))
-                return 0;              /* that it is not there is said by who reads it here */
+                return 0;              /* this process reports the missing file when it reads it */
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return fail_sys(e, ERROR_BACKEND_FAILED, errno, "making a pair of sockets");
         result = fetcher_start(load, host_file ? path : NULL, pair[1], &asker.pid, e);

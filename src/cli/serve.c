@@ -35,8 +35,8 @@ struct serving {
         const char *state, *tcp, *ports, *host_file, *pool, *pool_manifest, *socket_mode, *delete_after;
         char delete_after_ms[24];
         bool is_json, wants_graph;
-        struct arena files;            /* what load() gave the last time */
-        const char *about;             /* the file that an error is about, while it is read */
+        struct arena files;            /* the result of the last load() */
+        const char *about;             /* the file that is being read, for errors */
 };
 
 static int
@@ -53,7 +53,7 @@ read_arguments(int argc, char **argv, struct serving *s, struct error *e)
         return options_read(argc, argv, rows, sizeof rows / sizeof rows[0], NULL, 0, &count, e);
 }
 
-/* An octal mode that leaves the sockets to their owner and gives nobody a right to execute. */
+/* An octal mode that keeps the owner's access to the sockets and gives no right to execute. */
 static int
 read_mode(const char *text, mode_t *ret, struct error *e)
 {
@@ -171,7 +171,7 @@ load(void *ctx, struct launcher_files *ret, struct error *e)
                 return 0;
         }
         arena_fini(&s->files);
-        s->files = before;             /* the old ones stay in force */
+        s->files = before;             /* the old files stay in use */
         return -1;
 }
 

@@ -1,9 +1,10 @@
 /*
- * cli/sheet.c - rows of a table, printed as Markdown or as the source of a manual page.
+ * cli/sheet.c - prints rows of a table as Markdown or as the source of a manual page.
  *
- * Room: cli (joining, program). Touches: fd (the stream it is given).
- * Theory: the texts come from tables of the program and hold `backquotes` at most. scdoc reads _ * \ and the first
- * character of a line as marks, Markdown reads | as the end of a cell: those are escaped here and nowhere else.
+ * Room: cli (joining, program). Touches: fd (the stream it receives).
+ * Theory: the texts come from tables of the program and contain no markup except `backquotes`.
+ * scdoc treats _ * \ and the first character of a line as markup, Markdown treats | as the end of a
+ * cell: those are escaped here and nowhere else.
  */
 #include "cli/sheet.h"
 
@@ -44,7 +45,7 @@ sheet_title(struct sheet *sheet, int level, const char *text)
         for (int i = 0; i < level; i++)
                 (void)fputc('#', sheet->out);
         (void)fputc(' ', sheet->out);
-        for (; *text != '\0'; text++)           /* a manual's headings hold no marks */
+        for (; *text != '\0'; text++)           /* headings of a manual page have no markup */
                 if (!sheet->is_man || *text != '`')
                         (void)fputc(*text, sheet->out);
         (void)fputs("\n\n", sheet->out);

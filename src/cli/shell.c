@@ -1,8 +1,10 @@
 /*
  * cli/shell.c - `carrel shell`: a shell on this terminal, in a sandbox that stays.
  *
- * Room: cli (joining, program). Touches: fd (standard streams), the environment (SHELL); names of directories (looking only).
- * Knows how a workspace's own sandbox is called. Knows nothing of terminals: that is `carrel exec -t`.
+ * Room: cli (joining, program). Touches: fd (standard streams), the environment (SHELL); names of
+ * directories (reading only).
+ * Knows the name of a workspace's own sandbox. Knows nothing of terminals: that is `carrel exec
+ * -t`.
  */
 #include <errno.h>
 #include <limits.h>
@@ -24,7 +26,10 @@ struct shell {
         char own[NAME_ROOM];           /* the name of its own sandbox */
 };
 
-/* "carrel-3f0a91c2": the last part of the path, as far as a name may hold it, and all of the path as a number (FNV-1a). */
+/*
+ * "carrel-3f0a91c2": the last component of the path, as far as a name permits, and a hash of the
+ * whole path (FNV-1a).
+ */
 static void
 name_workspace(const char *path, char ret[NAME_ROOM])
 {
@@ -67,7 +72,7 @@ has_manifest(const char *directory)
         return false;
 }
 
-/* As `carrel create` would make it here. */
+/* Creates it as `carrel create` would here. */
 static int
 create(struct shell *s, const char *name)
 {
@@ -102,7 +107,7 @@ find_or_create(struct shell *s, const char *name)
         return ask_close(&s->ask, status);
 }
 
-/* The user's own, where it is a program that every sandbox shows. */
+/* The user's own shell, if every sandbox shows that program. */
 static const char *
 users_shell(void)
 {

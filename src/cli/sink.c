@@ -1,9 +1,10 @@
 /*
- * cli/sink.c - where output goes.
+ * cli/sink.c - writes output without blocking on its reader.
  *
  * Room: cli (joining, program). Touches: fd.
- * Theory: the caller's descriptors are shared with other processes, so they are never made non-blocking. A pipe or a terminal is opened a
- * second time through /proc, without waiting; a file cannot wait; anything else takes one small write for each time poll(2) says it can.
+ * Theory: other processes share the caller's descriptors, so they are never made non-blocking. A
+ * pipe or a terminal is opened a second time through /proc, non-blocking. A file does not block.
+ * Anything else gets one small write each time poll(2) reports room.
  */
 #include "cli/sink.h"
 
@@ -95,7 +96,8 @@ put_some(struct sink *s, const char *bytes, size_t len)
 
         if (put >= 0 || errno == EAGAIN || errno == EINTR)
                 return put < 0 ? 0 : put;
-        if (errno != EPIPE && errno != ECONNRESET && errno != EBADF && (errno != EIO || s->kind == SINK_FILE))    /* a terminal that is gone answers EIO */
+        /* a closed terminal returns EIO */
+        if (errno != EPIPE && errno != ECONNRESET && errno != EBADF && (errno != EIO || s->kind == SINK_FILE))
                 s->error = errno;
         s->is_gone = true;
         return -1;

@@ -1,7 +1,7 @@
 /*
- * cli/stop.c - `carrel stop`: ends a sandbox with all that is in it.
+ * cli/stop.c - `carrel stop`: ends a sandbox and everything in it.
  *
- * Room: cli (joining, program). Touches: fd (standard streams); the rest is libcarrel's.
+ * Room: cli (joining, program). Touches: fd (standard streams); libcarrel does the rest.
  */
 #include "cli/ask.h"
 #include "cli/commands.h"

@@ -1,9 +1,10 @@
 /*
- * cli/trial.c - a whole sandbox, made and ended, to see whether this machine can.
+ * cli/trial.c - starts and ends a whole sandbox, to see whether this machine can.
  *
  * Room: cli (joining). Touches: processes, fd; what `carrel run` touches.
- * Theory: mechanisms that work one by one may still fail in a plan (a mount beneath /usr once did), so that `carrel doctor` walks
- * the very way of `carrel run`, in a child. Nothing of the host is written: the manifest lies in memory and mounts nothing.
+ * Theory: mechanisms that work one by one may still fail in a plan (a mount beneath /usr once did).
+ * So `carrel doctor` takes the same path as `carrel run`, in a child. Nothing is written on the
+ * host: the manifest is in memory and mounts nothing.
  */
 #include "cli/trial.h"
 
@@ -47,7 +48,7 @@ become_run(int file, int out)
         _exit(cmd_run(sizeof argv / sizeof *argv - 1, argv));
 }
 
-/* What it says on standard error, until it ends. false: it did not end in time. */
+/* Reads its standard error until it ends. False: it did not end in time. */
 static bool
 hear(int fd, char *words, size_t room)
 {

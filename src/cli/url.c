@@ -1,7 +1,7 @@
 /*
- * cli/url.c - `carrel url`: where a port of a sandbox is reached.
+ * cli/url.c - `carrel url`: prints where a port of a sandbox can be reached.
  *
- * Room: cli (joining, program). Touches: fd (standard streams); the rest is libcarrel's.
+ * Room: cli (joining, program). Touches: fd (standard streams); libcarrel does the rest.
  */
 #include "cli/ask.h"
 #include "cli/commands.h"

@@ -1,5 +1,5 @@
 /*
- * cli/value.c - the values of options, one row a kind.
+ * cli/value.c - the values of options, one row for each kind.
  *
  * Room: cli (joining, program). Touches: nothing.
  */
@@ -19,8 +19,9 @@ enum { HOUR_MS = 3600000 };
 
 static const struct kind {
         const char *noun, *allowed, *example;
-        struct number { uint64_t min, max; } number;           /* its bounds; of a duration in milliseconds */
-        const char *words[5];                  /* of which it is one */
+        /* its bounds; for a duration in milliseconds */
+        struct number { uint64_t min, max; } number;
+        const char *words[5];                  /* the allowed words */
 } kinds[VALUE_COUNT] = {
         [VALUE_DURATION] = { "duration", "a number and its unit, as 1500ms, 30s, 5m or 2h; without one, seconds", "30s", { NUMBER_DURATION_MS }, { NULL } },
         [VALUE_PORT] = { "port", "the port inside, from 1 to 65535; `carrel url` prints where it is reached", "3000", { NUMBER_PORT }, { NULL } },
@@ -41,7 +42,7 @@ static const struct kind {
         [VALUE_VOLUME_ACTION] = { "action", "create, ls, rm or prune", "ls", { 0, 0 }, { "create", "ls", "rm", "prune" } },
 };
 
-/* " (1 to 65535)"; "" where it is no number. */
+/* " (1 to 65535)"; "" if it is not a number. */
 static const char *
 bounds_of(enum value_kind kind, char *out, size_t room)
 {

@@ -30,7 +30,7 @@ failed(const struct asked *a, const struct error *e)
         return print_failure(NULL, e, a->is_json);
 }
 
-/* "1.5 MiB", with a "+" where more is there than was counted. */
+/* "1.5 MiB", with a "+" if there is more than was counted. */
 static const char *
 size_text(const struct volume_info *info, char out[SIZE_TEXT])
 {
@@ -143,7 +143,7 @@ volume_ls(struct asked *a)
 
 /* -- rm and prune ------------------------------------------------------------------------------------------------------- */
 
-/* What was removed is erased before the answer: then its space is free. */
+/* Erases removed volumes before the result is printed, so that their space is free. */
 static int
 print_removed(struct asked *a, const char *const *names, size_t count, uint64_t bytes)
 {
@@ -186,7 +186,7 @@ volume_rm(struct asked *a)
         return failed(a, &e);
 }
 
-/* 0: yes; else the exit status. */
+/* Returns 0 for yes, else the exit status. */
 static int
 ask_whether(const struct asked *a, size_t count, const struct volume_info *all)
 {

@@ -2,7 +2,9 @@
  * cli/volumes.c - the caller's volumes in a state directory.
  *
  * Room: cli (joining). Touches: the state directory through room volume, or a daemon; host files.
- * Theory: volumes need no daemon: `carrel run` has them as well. Where one answers it is asked. What guards a volume in use is a lock that its sandbox's maker holds, whoever began it.
+ * Theory: volumes need no daemon: `carrel run` has them too. If a daemon answers, it is asked. A
+ * volume in use is protected by a lock of its sandbox's maker, whichever program started the
+ * sandbox.
  */
 #include "cli/volumes.h"
 

@@ -22,7 +22,7 @@ start_gate(int *ret_control, pid_t *ret_pid, struct error *e)
         static char name[] = "carrel-gate", option[] = "--keeper-fd", number[] = "3";
         char *argv[] = { name, option, number, NULL };
 #ifdef CARREL_TEST_LAYERS
-        char **envp = environ;                 /* tests switch off checks of the gate's by it */
+        char **envp = environ;                 /* tests use it to disable checks of the gate */
 #else
         char *envp[] = { NULL };
 #endif
