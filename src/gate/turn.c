@@ -148,11 +148,17 @@ settle(struct turn *turn)
         t->said = 0;
 }
 
+static bool
+is_spent(const struct turn *turn)
+{
+        return turn->left <= 0 || turn->is_paused;
+}
+
 bool
 turn_is_used(struct turn *turn)
 {
         settle(turn);
-        return turn->left <= 0 || turn->is_paused;
+        return is_spent(turn);
 }
 
 void
@@ -172,7 +178,7 @@ turn_resume(struct turn *turn)
         set_state(turn, TURN_WAITING);
 }
 
-/* Runs the jobs of a wall, one after the other, within its part. */
+/* Runs the jobs of a wall, one after the other, within its part. The clock is read once a job. */
 static void
 run_jobs(struct turn *turn)
 {
@@ -180,14 +186,14 @@ run_jobs(struct turn *turn)
 
         t->since_us = t->now_us ? t->now_us() : 0;
         t->said = 0;
-        while (turn->first && !turn_is_used(turn)) {
+        while (turn->first && !is_spent(turn)) {
                 struct job *j = turn->first;
 
                 job_end(j);
                 turn_use(turn, TURN_JOB);
                 j->run(j);
+                settle(turn);
         }
-        settle(turn);
 }
 
 void

@@ -185,6 +185,43 @@ time_counts_too(void **state)
         }
 }
 
+static size_t reads;
+
+static uint64_t
+count_reads(void)
+{
+        reads++;
+        return 0;
+}
+
+/* At the beginning of a turn, and after each job: whether its part is used up, or there is no more to do. */
+static void
+the_clock_is_read_once_a_job(void **state)
+{
+        struct turn turn;
+        struct work some[BUSY], large = { .turn = &turn, .cost = TURN_PART };
+
+        (void)state;
+        turns_init(&turns, count_reads);
+        turn_begin(&turns, &turn);
+        for (size_t i = 0; i < BUSY; i++) {
+                some[i] = (struct work){ .turn = &turn };
+                turn_want(&turn, &some[i].job, run);
+        }
+        reads = 0;
+        turns_take(&turns);
+        assert_true(turns_are_over(&turns));
+        assert_int_equal(reads, 1 + BUSY);
+        turn_want(&turn, &large.job, run);
+        turn_want(&turn, &some[0].job, run);
+        reads = 0;
+        turns_take(&turns);
+        assert_int_equal(large.done, 1);
+        assert_int_equal(some[0].done, 1);             /* in the first turn alone */
+        assert_int_equal(reads, 2);
+        turn_end(&turn);
+}
+
 static void
 ends(void **state)
 {
@@ -230,6 +267,7 @@ main(void)
                 cmocka_unit_test(who_always_comes_again),
                 cmocka_unit_test(what_is_beyond_a_part_is_paid),
                 cmocka_unit_test(time_counts_too),
+                cmocka_unit_test(the_clock_is_read_once_a_job),
                 cmocka_unit_test(ends),
         };
 
