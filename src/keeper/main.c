@@ -27,6 +27,7 @@
 #include "base/scoped.h"
 #include "keeper/keeper.h"
 #include "keeper/ladder.h"
+#include "keeper/op.h"
 #include "keeper/sandbox.h"
 #include "keeper/secret.h"
 #include "keeper/turns.h"
@@ -296,6 +297,7 @@ begin(struct keeper *k, const struct options *o, struct error *e)
         if (k->damaged_count > 0)
                 (void)fprintf(stderr, "carrel-keeper: what was kept of %u sandbox%s was damaged on disk: failed, and no other is touched\n", k->damaged_count,
                               k->damaged_count == 1 ? "" : "es");
+        volumes_erase_left(k);
         turn_while(k, is_greeting, GREETING_PATIENCE_MS);
         if (o->pool_manifest >= 0 && read_whole(o->pool_manifest, MANIFEST_MAX, &manifest, &len, e) < 0)
                 return -1;

@@ -7,7 +7,9 @@
  * a sandbox that is pending or failed names it. A removed volume is erased in parts, between other
  * work.
  */
+#include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +48,7 @@ erasing_free(struct erasing *s)
 
 static void erase_some(struct loop_timer *t);
 
-/* If a timer cannot be set, the owner's next removal erases the rest. */
+/* If a timer cannot be set, the owner's next removal, or the next keeper, erases the rest. */
 static void
 erase_next(struct keeper *k)
 {
@@ -85,7 +87,7 @@ erase_some(struct loop_timer *t)
 
 /*
  * If this owner's volumes are being erased already, that erases this one too. If erasing cannot
- * start, the owner's next removal does it.
+ * start, the owner's next removal or the next keeper does it.
  */
 static void
 erase_removed(struct keeper *k, const char *place)
@@ -104,6 +106,24 @@ erase_removed(struct keeper *k, const char *place)
         erase_last(k, s);
         if (k->erasing == s)
                 erase_next(k);
+}
+
+/* Erases what a keeper that ended has left. */
+void
+volumes_erase_left(struct keeper *k)
+{
+        char path[VOLUME_PATH_MAX];
+        int len = snprintf(path, sizeof path, "%s/volumes", k->host.volumes), place;
+        DIR *list = len > 0 && (size_t)len < sizeof path ? opendir(path) : NULL;
+        struct dirent *entry;
+
+        while (list && (entry = readdir(list)) != NULL) {
+                place = snprintf(path + len, sizeof path - (size_t)len, "/%s", entry->d_name);
+                if (entry->d_name[0] != '.' && place > 0 && (size_t)(len + place) < sizeof path)
+                        erase_removed(k, path);
+        }
+        if (list)
+                (void)closedir(list);
 }
 
 /* -- operations -------------------------------------------------------------------------------- */
