@@ -37,7 +37,7 @@ void option_unknown_hint(struct error *e, const char *command, const char *optio
 /*
  * The same for a command that runs another: reads options and `words_max` words, then options again
  * until "--" or a word, where the other command begins. *ret_rest is its index in argv, argc if
- * there is none. Errors: ERROR_INVALID_ARGUMENT.
+ * it is missing. Errors: ERROR_INVALID_ARGUMENT.
  */
 int options_read_command(int argc, char **argv, const struct option_row *rows, size_t row_count, const char **words, size_t words_max,
                          size_t *ret_word_count, int *ret_rest, struct error *e);

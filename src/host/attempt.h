@@ -35,8 +35,8 @@ int attempt_write(const char *path, const char *text);
 int attempt_read(const char *path, char *buf, size_t room);
 
 /*
- * Writes into a->mend the command that installs an AppArmor profile for this program (an absolute
- * path) and no other. Leaves a->mend unchanged if the path is too long or has a character that
+ * Writes into the field for it the command that installs an AppArmor profile for this program (an absolute
+ * path) and no other. Leaves the field unchanged if the path is too long or has a character that
  * cannot be quoted.
  */
 void attempt_apparmor_mend(struct attempt *a, const char *program);

@@ -25,7 +25,7 @@
 
 enum { PATH_ROOM = FACTS_PATH_MAX + 64 };
 
-/* A group of our own, and the changes made to create it. */
+/* The group for this attempt, and the changes made to create it. */
 struct group {
         char dir[PATH_ROOM];
         char leaf[PATH_ROOM];            /* the leaf this process moved to, "" if it did not move */

@@ -3,10 +3,10 @@
  *
  * Room: host (acting). Touches: files under /proc and the cgroup mounts, reading only.
  * Knows the layouts of cgroup v1, v2 and hybrid. Knows nothing of limits' values or of sandboxes.
- * Theory: a controller is wherever v1 has it mounted, else in v2. On v1 our own group is the
+ * Theory: a controller is wherever v1 has it mounted, else in v2. On v1 this process's group is the
  * parent. On v2 a group that distributes controllers may hold no processes. So the parent is, in
  * this order: as root, an existing directory `carrel` under the real root, then the real root
- * itself; then our own group if no other process is in it (we must then move to a leaf first), then
+ * itself; then this process's group if no other process is in it (we must then move to a leaf first), then
  * its ancestors. Moving a process needs write access to the common ancestor's cgroup.procs, so a
  * rootless user can only use its own group and the ancestors.
  */
@@ -259,7 +259,7 @@ own_path_find(const struct view *v, const char *v1_name, struct slice *ret)
 }
 
 /*
- * The directory of our own group below this mount. If the group is outside the mount (a container
+ * The directory of this process's group below this mount. If the group is outside the mount (a container
  * that shows only a part, or another namespace's path), gives the mount point itself and is_inside
  * false.
  */
@@ -527,7 +527,7 @@ is_leaf(const char *dir)
 }
 
 /*
- * Our own group, then its ancestors: the first that can limit, else the first that is writable (for
+ * This process's group, then its ancestors: the first that can limit, else the first that is writable (for
  * kill and freeze).
  */
 static void

@@ -2,7 +2,7 @@
  * host/cgroups_test.c - what host/cgroups.h promises, one row a layout met in the wild.
  *
  * A world is lines: "r PATH" exists, "w PATH" exists and is writable, "c PATH TEXT" is a file that reads TEXT and
- * a line end (nothing at all without TEXT). Our own pid is 77.
+ * a line end (nothing at all without TEXT). This process's pid is 77.
  */
 #include "host/cgroups.h"
 #include "base/unit.h"
@@ -193,7 +193,7 @@ static const struct layout layouts[] = {
 
 /* ---- a world made of lines ------------------------------------------------------------------------------ */
 
-/* The text after "KIND PATH", or NULL; "" where there is none. */
+/* The text after "KIND PATH", or NULL; "" if empty. */
 static const char *
 world_find(const char *world, char kind, const char *path)
 {
@@ -238,7 +238,7 @@ world_read(void *data, const char *path, char *buf, size_t room)
         if (*text == ' ') {
                 text++;
                 end = strchr(text, '\n') + 1;
-                while (*end >= '0' && *end <= '9')      /* cgroup.procs: numbers go on in the next lines */
+                while (*end >= '0' && *end <= '9')      /* cgroup.procs: more numbers are in the next lines */
                         end = strchr(end, '\n') + 1;
         }
         return snprintf(buf, room, "%.*s", (int)(end - text), text);

@@ -77,7 +77,7 @@ cpus_read(struct host_cpus *ret)
         cpu_list_read("/sys/devices/system/cpu/online", ret->online);
 }
 
-/* Supplementary groups other than our own; an unprivileged process in a user namespace cannot drop them. */
+/* Supplementary groups other than the primary group; an unprivileged process in a user namespace cannot drop them. */
 static unsigned
 extra_groups_count(gid_t own)
 {

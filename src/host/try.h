@@ -62,7 +62,7 @@ int host_try_one(const struct host_facts *facts, const struct host_try *row, int
 
 /*
  * Adds the result of another room's attempt to *report and judges again. `row` and its texts must
- * outlive the report; `detail` is borrowed. A failing row uses its own `mend`. Once the report has
+ * outlive the report; `detail` is borrowed. A failing row uses the fix in `row`. Once the report has
  * HOST_TRIES_MAX rows, a further row is dropped.
  */
 void host_report_add(struct host_report *report, const struct host_try *row, enum attempt_result result, const char *detail);

@@ -18,7 +18,7 @@ new_file(void)
         return open("/tmp", O_TMPFILE | O_RDWR, 0600);
 }
 
-/* The status of `e2fsck -fn`; 127 where there is none. */
+/* The status of `e2fsck -fn`; 127 if the program is missing. */
 static int
 check(int fd)
 {

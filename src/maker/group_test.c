@@ -36,7 +36,7 @@ static const struct read_row reads[] = {
         { "oom_kill_disable 0\nunder_oom 1\noom_kill 5", "oom_kill", 5 },
         { "", "", UINT64_MAX }, { "", "oom", UINT64_MAX }, { "oom", "oom", UINT64_MAX }, { "oom\n", "oom", UINT64_MAX },
         { "\n\noom 6\n", "oom", 6 },
-        /* what is no number counts nothing: nobody counts */
+        /* text that is not a number gives UINT64_MAX: unknown */
         { "max\n", "", UINT64_MAX }, { "oom \n", "oom", UINT64_MAX }, { "oom many\n", "oom", UINT64_MAX }, { "-1\n", "", UINT64_MAX },
         { "oom \nlow 3\n", "oom", UINT64_MAX }, { "\n5\n", "", UINT64_MAX },
 };

@@ -16,7 +16,7 @@
 
 enum { PLAN_ROOM = 4096 };
 
-/* A runtime directory, and plain directories that stand for groups. */
+/* A runtime directory, and plain directories in place of groups. */
 struct bench {
         char base[40], run[64], work[64], group[64];
         _Alignas(8) unsigned char plan[PLAN_ROOM];
@@ -110,7 +110,7 @@ do_plan(void)
         }
 }
 
-/* Writes a file of the runtime directory, as a killed runtime leaves it: nobody holds it. */
+/* Writes a file of the runtime directory, as a killed runtime leaves it: no process holds its lock. */
 static void
 leave(const char *name, const void *bytes, size_t len)
 {

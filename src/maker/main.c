@@ -230,7 +230,7 @@ take_up(unsigned mask)
 }
 
 /*
- * Returns to our own ids. If the kernel has no memory for that, no box is started, and the steps
+ * Returns to the maker's ids. If the kernel has no memory for that, no box is started, and the steps
  * are undone with root's capabilities instead.
  */
 static long
@@ -301,7 +301,7 @@ do_host_steps(struct host *h, uint32_t *ret_failed)
         return 0;
 }
 
-/* Timeout for poll(2); -1 if there is none. */
+/* Timeout for poll(2); -1: no timeout. */
 static int
 left_ms(uint64_t until)
 {

@@ -72,7 +72,7 @@ open_for_ever(void)
         }
 }
 
-/* Orphans of a group are ours to reap (main), so that none waits for whoever is pid 1 here. */
+/* This process reaps orphans of a group (main), so that none waits for pid 1. */
 static int
 group_is_gone(pid_t group)
 {
@@ -85,7 +85,7 @@ group_is_gone(pid_t group)
                         return 1;
                 (void)nanosleep(&moment, NULL);
         }
-        (void)kill(-group, SIGKILL);           /* what is left holds the descriptors of whoever runs this */
+        (void)kill(-group, SIGKILL);           /* what is left holds the descriptors of the process that runs this */
         return 0;
 }
 

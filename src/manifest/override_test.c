@@ -49,7 +49,7 @@ values_are_laid_over_what_was_written(void **state)
                 { "a: 1", MANIFEST_BLOCK, { "mounts=npm-cache:/home/agent/.npm:ro" },
                   "{\"a\":1,\"mounts\":[{\"source\":{\"inline\":{\"provider\":\"carrel-volume\",\"config\":{\"name\":\"npm-cache\"}}},\"at\":\"/home/agent/.npm\",\"mode\":\"read-only\"}]}" },
                 { "sandbox: {inline: {a: 1}}\nother: 2", MANIFEST_PARENT, { "limits/memory_mb=64" }, "{\"a\":1,\"limits\":{\"memory_mb\":64}}" },
-                /* what is wrong stays wrong, and is told with its place */
+                /* an error stays an error, and is reported with its place */
                 { "limits: 5", MANIFEST_BLOCK, { "limits/memory_mb=64" }, "{\"limits\":5}" },
                 { "network: {egress: all}", MANIFEST_BLOCK, { "network/egress=a" }, "{\"network\":{\"egress\":\"all\"}}" },
                 { "a: 1", MANIFEST_BLOCK, { NULL }, "{\"a\":1}" },

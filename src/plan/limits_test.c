@@ -1,4 +1,4 @@
-/* plan/limits_test.c - what plan/limits.c plans for memory, where hosts differ in what they count; what nobody wrote. */
+/* plan/limits_test.c - what plan/limits.c plans for memory, where hosts differ in what they count; and defaults. */
 #include "plan/plan.h"
 #include "base/unit.h"
 
@@ -106,7 +106,7 @@ number_of(const struct plan *plan, enum step_op op, uint64_t number2)
         return UINT64_MAX;
 }
 
-/* What is written is given as it is; what nobody wrote leaves half of the machine's memory, and lets programs that use select(2) be. */
+/* A written limit is used unchanged. A default leaves half of the memory, and suits select(2). */
 static void
 defaults_are_not_what_was_written(void **state)
 {

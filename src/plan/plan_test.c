@@ -718,7 +718,7 @@ refuses_without_memory(void **state)
         }
 }
 
-/* -- golden: whole plans, to be read by people; CARREL_GOLDEN=write writes them anew -------------------------- */
+/* -- golden: whole plans, to be read by people; CARREL_GOLDEN=write writes them again -------------------------- */
 
 static void
 golden_compare(const char *name, const char *text)

@@ -153,7 +153,7 @@ each_port_once(void **state)
         assert_true(plan_wall_has(ports, 2, 465) && !plan_wall_has(ports, 2, 443));
 }
 
-/* Whoever asks for it without listing it is to be told so; but what is listed goes first. */
+/* A request for it without a list entry is reported; listed entries come first. */
 static void
 ssh_is_listened_to_where_there_is_room(void **state)
 {

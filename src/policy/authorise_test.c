@@ -36,7 +36,7 @@ judge(const char *host, const char *block, const struct spec **ret, struct error
 struct refusal { const char *host, *block; enum error_code code; const char *path, *reason; };
 
 static const struct refusal refusals[] = {
-        /* a host that says nothing knows nobody */
+        /* an empty host file knows no principal */
         { "{}", "{provider: local, config: {}}", ERROR_PROVIDER_UNKNOWN, "provider", "" },
         { LOCAL, "{provider: node-permission, config: {}}", ERROR_PROVIDER_UNKNOWN, "provider", "" },
         { "providers: {local: {}}", "{provider: local, config: {}}", ERROR_PROVIDER_UNTRUSTED, "provider", "" },
@@ -227,7 +227,7 @@ asks_within_the_bounds_of_the_host(void **state)
         assert_int_equal(judge(host, "{provider: v, config: {}, limits: {memory_mb: 2048}}", &allowed, &e), 0);
         assert_int_equal(allowed->limits.memory_mb, 2048);
         assert_int_equal(judge(host, "{provider: v, config: {}}", &allowed, &e), 0);
-        assert_int_equal(allowed->limits.memory_mb, 2048);     /* nobody asked: the most there is */
+        assert_int_equal(allowed->limits.memory_mb, 2048);     /* not asked for: the maximum */
         assert_int_equal(allowed->limits.pids, 100);           /* the default of a manifest is more */
         assert_int_equal(allowed->limits.timeout_ms, 30000);
         assert_int_equal(allowed->limits.timeout_max_ms, 60000);

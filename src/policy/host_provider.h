@@ -27,7 +27,7 @@ struct host_ability {
         enum host_egress egress;
         bool is_isolated;       /* isolates an untrusted manifest from the host */
         bool can_mount, can_pause;
-        /* which caps it can enforce; each stands for a field of struct spec_limits */
+        /* which caps it can enforce; each is a field of struct spec_limits */
         bool caps_time, caps_memory, caps_cpu, caps_millicores, caps_pids, caps_files, caps_io, caps_disk, caps_output;
 };
 

@@ -175,7 +175,7 @@ read_host_ports(struct reading *r, const struct node *n)
 }
 
 /*
- * "192.0.2.1:53" or "[2001:db8::1]:53": an address, because a name would first have to be resolved.
+ * "192.0.2.1:53" or "[2001:db8::1]:53": an address, because a name needs a resolver first.
  */
 bool
 host_resolver_check(const char *text)

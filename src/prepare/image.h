@@ -10,7 +10,7 @@
 /*
  * Tries the daemon's state directory, else /var/lib/carrel, else /var/tmp. If the host can create
  * an image of `mb` MiB there, adds the directory as one more source (sources.h: image). Returns
- * NULL, or a sentence with the reason why there is none, which lives as long as `arena`.
+ * NULL, or a sentence with the reason, which lives as long as `arena`.
  */
 const char *image_find(struct arena *arena, const struct prepare_host *host, uint64_t mb, struct sources *sources);
 

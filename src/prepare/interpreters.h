@@ -23,7 +23,7 @@ int interpreters_look(struct arena *arena, const struct host_rules *rules, struc
 
 /*
  * Copies the first dotted number in a program's output ("Python 3.13.1", "v24.0.0"), at most `room`
- * - 1 bytes; "" if there is none.
+ * - 1 bytes; "" if missing.
  */
 void interpreters_version(const char *words, char *out, size_t room);
 

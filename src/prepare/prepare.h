@@ -29,7 +29,7 @@
 
 struct prepare_request {
         const char *id;                /* [0-9a-f]{16}: names leases and groups */
-        const char *workspace;         /* absolute directory, or NULL if there is none */
+        const char *workspace;         /* absolute directory, or NULL */
         /* files that were read to judge: absolute, or relative to the workspace; read-only
          * inside */
         const char *const *reads;  size_t read_count;

@@ -135,7 +135,7 @@ judges_each_shape(void **state)
         }
 }
 
-/* What a provider's own reference may have is judged first; then it is said that nobody is there to take it. */
+/* What a provider's own reference may have is judged first; then the error says that no provider takes it. */
 static void
 a_provider_without_an_engine_says_so_last(void **state)
 {
@@ -248,7 +248,7 @@ a_workspace_is_the_callers_or_the_operators(void **state)
                 { PREPARE_UID_ANY, false, "/nowhere/at/all", ERROR_WORKSPACE_NOT_FOUND },
                 { 4242, true, "/nowhere/at/all", ERROR_MOUNT_DENIED },   /* what is not there and what is not his look alike to him */
                 { 4242, false, "/etc/passwd", ERROR_MOUNT_DENIED },
-                { 4242, true, missing, ERROR_WORKSPACE_NOT_FOUND },      /* beneath a root he is told */
+                { 4242, true, missing, ERROR_WORKSPACE_NOT_FOUND },      /* beneath a mount root the caller gets the reason */
                 { 4242, true, aside, ERROR_MOUNT_DENIED },
                 { 4242, true, "relative", ERROR_INVALID_ARGUMENT },
         };

@@ -105,7 +105,7 @@ open_streams(struct session *s, int pipes[3][2])
         (void)stream_set_nonblocking(pipes[2][0]);
         stream_init(&s->in, o->in, fd_take(&pipes[0][1]));
         s->in.owns_to = true;
-        s->in.sink = STREAM_FILE;        /* our own end: it does not block, and takes what it can */
+        s->in.sink = STREAM_FILE;        /* this process's end: it does not block, and takes what it can */
         if (o->captures) {
                 stream_init_capture(&s->out, fd_take(&pipes[1][0]), RUN_CAPTURE_MAX);
                 stream_init_capture(&s->err, fd_take(&pipes[2][0]), RUN_CAPTURE_MAX);

@@ -44,7 +44,7 @@ struct stream {
 };
 
 /*
- * Makes a descriptor of our own non-blocking. Not for a caller's descriptor, which other processes
+ * Makes a descriptor that only this process uses non-blocking. Not for a caller's descriptor, which other processes
  * share. Returns 0 or -1.
  */
 int stream_set_nonblocking(int fd);

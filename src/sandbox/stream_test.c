@@ -150,7 +150,7 @@ every_sink_gets_every_byte(void **state)
         }
 }
 
-/* A reader that takes nothing holds nobody up: the moves come back, and the alarm never rings. */
+/* A reader that takes nothing blocks no process: the moves return, and the alarm never fires. */
 static void
 a_slow_reader_never_blocks(void **state)
 {
@@ -207,7 +207,7 @@ a_reader_that_is_gone_closes_the_source(void **state)
         }
 }
 
-/* That nobody reads is the caller's wish; that a disk is full he has to be told. */
+/* A closed reader is the caller's choice; a full disk must be reported. */
 static void
 what_cannot_be_written_is_told(void **state)
 {

@@ -73,7 +73,7 @@ step(struct terminal_mode *mode, char c, bool *ret_asks)
         enum place place = mode->place;
 
         if (place == TEXT) {
-                /* ENQ, and C1 bytes that stand for ESC and another byte */
+                /* ENQ, and C1 bytes that replace ESC and another byte */
                 *ret_asks = is_one_of("\005\220\230\232\233\235\236\237", c);
                 return c == '\033' ? ESCAPE : TEXT;
         }

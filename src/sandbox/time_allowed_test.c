@@ -12,7 +12,7 @@ static void
 what_was_written_holds_and_a_call_may_ask_for_less(void **state)
 {
         static const struct { uint64_t written, host, asked, otherwise, ms; enum time_limit_by by; } cases[] = {
-                /* nobody wrote anything */
+                /* nothing is written */
                 { NO, NO, NO, NO, NO, TIME_LIMIT_NONE },
                 { NO, NO, NO, RUN, RUN, TIME_LIMIT_DEFAULT },
                 { NO, NO, 500, RUN, 500, TIME_LIMIT_CALL },

@@ -56,7 +56,7 @@ void run_wall_end(struct run_wall *w);
 const struct hold_denial *run_wall_first(const struct run_wall *w);
 
 /*
- * Gives the refusals in order of first occurrence; the caller frees them. NULL if there is none.
+ * Gives the refusals in order of first occurrence; the caller frees them. NULL without any.
  * ret_more receives the number of other refused requests.
  */
 struct refusal *run_wall_denials(const struct run_wall *w, size_t *ret_count, uint64_t *ret_more);

@@ -1,4 +1,4 @@
-/* spec/advice_test.c - what a reader is told to write instead: tables of mistakes, each with the line of its hint. */
+/* spec/advice_test.c - the line that a hint gives instead: tables of mistakes, each with the line of its hint. */
 #include "spec/advice.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
  *
  * A name is lower-cased and one trailing dot is dropped. Labels are [a-z0-9_-]{1,63} that neither
  * start nor end with "-"; at most 253 characters, ASCII only. Without a port an entry means 80 and
- * 443. "*.x" stands for one or more labels below x, never x itself.
+ * 443. "*.x" means one or more labels below x, never x itself.
  *
  * Refused: "*", "*.tld", an inner "*", URLs, paths, CIDR, IP literals in any spelling, and
  * carrel.internal with every name below it. host.carrel.internal is the machine itself;

@@ -1,5 +1,5 @@
 /*
- * spec/help_test.c - docs/FIELDS.md is what the tables say. Run with --write to make it anew.
+ * spec/help_test.c - docs/FIELDS.md is what the tables say. Run with --write to write it again.
  */
 #include "spec/help.h"
 

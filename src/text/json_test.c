@@ -171,7 +171,7 @@ never_quotes_the_input(void **state)
         assert_null(strstr(error.message, "CANARY"));
 }
 
-enum { TRIES = 5 };    /* a host that takes the processor away lets the time go on, not each time; a quadratic reader is slow each time */
+enum { TRIES = 5 };    /* a host that takes the processor away lengthens some runs, not each; a quadratic reader is slow each time */
 
 static void
 ends_hostile_texts_soon(void **state)

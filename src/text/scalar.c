@@ -107,7 +107,7 @@ digit_value(char c)
         return at && c ? (unsigned)(at - digits) : 16;
 }
 
-/* Reads digits of `base` to the end of the text; false if there are none or a foreign one among them. */
+/* Reads digits of `base` to the end of the text; false if empty or another character is among them. */
 static bool
 integer_read(struct node *n, const char *digits, unsigned base, bool is_negative)
 {

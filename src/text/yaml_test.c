@@ -336,7 +336,7 @@ cpu_seconds(void)
         return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-enum { TRIES = 5 };    /* a host that takes the processor away lets the time go on, not each time; a quadratic reader is slow each time */
+enum { TRIES = 5 };    /* a host that takes the processor away lengthens some runs, not each; a quadratic reader is slow each time */
 
 /* Each is a few milliseconds; a quadratic reader takes seconds. A sanitized build is slower. */
 static void
