@@ -213,9 +213,10 @@ static const struct command commands[] = {
           "carrel extend demo 10m", cmd_extend },
         { "pause", "Pause every process of a sandbox; timers are not reset.", "ID" ASK_USAGE, ASK_OPTIONS, "carrel pause demo", cmd_pause },
         { "resume", "Resume a paused sandbox.", "ID" ASK_USAGE, ASK_OPTIONS, "carrel resume demo", cmd_resume },
-        { "network", "Replace the list of hosts that a sandbox may reach.", "ID [--allow HOST...]" ASK_USAGE,
-          "  --allow HOST...  allowed hosts, as in network.egress; without this option, none\n" ASK_OPTIONS,
-          "carrel network demo", cmd_network },
+        { "network", "Replace the list of hosts that a sandbox may reach.", "ID --allow HOST... | --none" ASK_USAGE,
+          "  --allow HOST...  allowed hosts, as in network.egress\n"
+          "  --none           allow no host\n" ASK_OPTIONS,
+          "carrel network demo --none", cmd_network },
         { "denials", "Show the refused network requests of a sandbox.", "ID" ASK_USAGE, ASK_OPTIONS, "carrel denials demo", cmd_denials },
         { "url", "Print the URL of a port of a sandbox.", "ID PORT [--browser]" ASK_USAGE,
           "  --browser       a URL with its own origin, for browsers: pages share no cookies and storage with other ports\n" ASK_OPTIONS,

@@ -9,6 +9,8 @@
 
 #include "keeper/op.h"
 #include "keeper/sandbox.h"
+#include "plan/disk.h"
+#include "plan/plan.h"
 #include "plan/wall.h"
 
 #define VERSION "0.1.0"
@@ -164,8 +166,9 @@ say_limit(struct words *w, const char *fmt_name, uint64_t value, const char *uni
 }
 
 static void
-say_limits(struct words *w, const struct spec_limits *l)
+say_limits(struct words *w, const struct spec *spec, const struct host_facts *facts)
 {
+        const struct spec_limits *l = &spec->limits;
         uint64_t most = l->is_timeout_given ? l->timeout_ms : l->timeout_max_ms;
 
         if (most == SPEC_UNSET)
@@ -173,8 +176,9 @@ say_limits(struct words *w, const struct spec_limits *l)
         say_limit(w, "A command is killed, with everything it started, after", most, "ms unless it asks for less");
         say_limit(w, "CPU time of one command, at most", l->cpu_ms, "ms");
         say_limit(w, "Memory of the whole sandbox, at most", l->memory_mb, "MiB");
-        say_limit(w, "Processes and threads at once, at most", l->pids, "");
-        say_limit(w, "Private disk space (/tmp, home), at most", l->disk_mb, "MiB");
+        say_limit(w, "Processes and threads at once, at most", plan_pids(spec, facts), "");
+        say_limit(w, "Private disk space (/tmp, home), at most",
+                  plan_wants_image(spec, facts) ? plan_disk_mb(spec) : plan_memory_disk_mb(spec, facts), "MiB");
         say_limit(w, "Output beyond this is dropped", l->output_bytes, "bytes");
 }
 
@@ -227,7 +231,7 @@ op_instructions(struct call *c, struct error *e)
         for (size_t i = 0; i < s->row.ports.len / sizeof *ports; i++)
                 say(&words, ports[i].port >= PLAN_LOW_PORT || plan_has_low_ports(spec, &s->keeper->host.facts) ? "- A server on port %u can be reached from outside.\n"
                             : "- Port %u was to be reached from outside, but no server may listen on ports below 1024 here.\n", ports[i].port);
-        say_limits(&words, &spec->limits);
+        say_limits(&words, spec, &s->keeper->host.facts);
         w = reply_begin(c);
         record_text(&w, FIELD_TEXT, words.text);
         reply_send(c, &w, 0, -1);

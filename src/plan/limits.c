@@ -154,15 +154,15 @@ at_most(uint64_t number, uint64_t most)
  * error for one task, instead of being killed for lack of memory. Large machines build with more
  * processes at once; 16384 is half of the kernel's default number of process ids.
  */
-static uint64_t
-pids(const struct builder *b)
+uint64_t
+plan_pids(const struct spec *spec, const struct host_facts *facts)
 {
-        uint64_t most = b->spec->limits.pids;
+        uint64_t most = spec->limits.pids;
 
-        if (builder_is_written(b->spec, "pids"))
+        if (most == SPEC_UNSET || builder_is_written(spec, "pids"))
                 return most;
-        most = at_most(most, at_least(b->facts->memory_mb / TASK_MIB, TASKS_USUAL));
-        return b->spec->limits.memory_mb == SPEC_UNSET ? most : at_most(most, at_least(b->spec->limits.memory_mb * TASKS_PER_MIB, TASKS_LEAST));
+        most = at_most(most, at_least(facts->memory_mb / TASK_MIB, TASKS_USUAL));
+        return spec->limits.memory_mb == SPEC_UNSET ? most : at_most(most, at_least(spec->limits.memory_mb * TASKS_PER_MIB, TASKS_LEAST));
 }
 
 /* The kernel accepts no number above its maximum of process ids. */
@@ -171,13 +171,13 @@ builder_tasks(const struct builder *b)
 {
         uint64_t own = 1 + (uint64_t)builder_is_kept_in_group(b);
 
-        return at_most(pids(b), TASKS_MAX - own) + own;
+        return at_most(plan_pids(b->spec, b->facts), TASKS_MAX - own) + own;
 }
 
 static void
-plan_pids(struct builder *b)
+cap_pids(struct builder *b)
 {
-        b->plan->pids = b->spec->limits.pids == SPEC_UNSET ? SPEC_UNSET : pids(b);
+        b->plan->pids = plan_pids(b->spec, b->facts);
         if (b->plan->pids == SPEC_UNSET)
                 return;
         if (can_limit(b, CGROUP_PIDS)) {
@@ -375,7 +375,7 @@ builder_limits(struct builder *b)
                 (void)builder_add(b, STEP_LEASE, b->request->lease_path, "what a killed runtime leaves is collected by the next start");
         plan_enable(b);
         plan_memory(b);
-        plan_pids(b);
+        cap_pids(b);
         plan_cpu_share(b);
         plan_cpu_time(b);
         plan_io(b);

@@ -47,6 +47,12 @@ int plan_build(struct arena *arena, const struct spec *spec, const struct host_f
                struct error *e);
 
 /*
+ * The number of processes and threads that a sandbox may have at once: limits.pids, or what follows
+ * from memory if it is not written; SPEC_UNSET: no limit.
+ */
+uint64_t plan_pids(const struct spec *spec, const struct host_facts *facts);
+
+/*
  * Writes the plan as a JSON object, or as text for people (NUL-terminated, in `arena`; NULL if out
  * of memory).
  */

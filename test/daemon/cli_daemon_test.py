@@ -267,7 +267,9 @@ def manifests(sh):
         sh("stop", "remarks")
         ws.write("egress.md", "---\n" + head + "network: {egress: [a.example]}\n---\n")
         box = sh.create("-f", os.path.join(ws.path, "egress.md"))
-        for words, reached in ((["--allow", "b.example", "c.example", "--allow", "d.example"], ["b.example", "c.example", "d.example"]), ([], [])):
+        done = sh("network", box)
+        check("network without --allow changes nothing, and names both forms", done.returncode == 125 and b"--none" in done.stderr, said(done))
+        for words, reached in ((["--allow", "b.example", "c.example", "--allow", "d.example"], ["b.example", "c.example", "d.example"]), (["--none"], [])):
             done = sh("network", box, *words)
             told = sh("info", box, "--instructions").stdout.decode()
             check("network %s: that and nothing else is reached, and it says so" % " ".join(words), done.returncode == 0 and
