@@ -558,8 +558,7 @@ stream_open(struct wall *w, int take_fd, const struct sockaddr_in6 *client)
                 return;
         }
         s->next = w->streams;
-        w->streams = s;                        /* lint: the wall's list has it, and the sweep frees
-                                                * it */
+        w->streams = s;                        /* lint: the wall's list has it, and the sweep frees it */
         w->stream_count++;
         (void)loop_timer_set(w->gate->loop, &s->timer, loop_now_ms() + STREAM_MS, stream_late);
 }
