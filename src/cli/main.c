@@ -213,7 +213,7 @@ static const struct command commands[] = {
           "carrel extend demo 10m", cmd_extend },
         { "pause", "Pause every process of a sandbox; timers are not reset.", "ID" ASK_USAGE, ASK_OPTIONS, "carrel pause demo", cmd_pause },
         { "resume", "Resume a paused sandbox.", "ID" ASK_USAGE, ASK_OPTIONS, "carrel resume demo", cmd_resume },
-        { "network", "Replace the list of hosts that a sandbox may reach.", "ID --allow HOST... | --none" ASK_USAGE,
+        { "network", "Replace the list of hosts that a sandbox may reach.", "ID [--allow HOST...] [--none]" ASK_USAGE,
           "  --allow HOST...  allowed hosts, as in network.egress\n"
           "  --none           allow no host\n" ASK_OPTIONS,
           "carrel network demo --none", cmd_network },
