@@ -102,6 +102,7 @@ def machine():
             if status is None and ROOT:
                 continue
             judge(line, subprocess.run(["sh", "-c", line, CARREL], cwd=ws.path, stdin=subprocess.DEVNULL, capture_output=True, timeout=ALWAYS, check=False), status or 125, words)
+        os.chmod(os.path.join(ws.path, "SANDBOX.md"), 0o600)
         ws.write("SANDBOX.md", manifest(), 0o644)
         done = subprocess.run(["sh", "-c", '"$0" run -- yes | head -1', CARREL], cwd=ws.path, stdin=subprocess.DEVNULL, capture_output=True, timeout=ALWAYS, check=False)
         check("a reader that goes ends the command, without a word", (done.stdout, done.stderr) == (b"y\n", b""), done)
