@@ -110,7 +110,7 @@ add(struct host_tool *tool, const char *program)
 static void
 find_directories(struct host_tool *tool)
 {
-        const char *program = tool->program;
+        const char *program = tool->program;    /* lint: host_tool_find() has written it */
         char behind[PATH_MAX];
         char *real;
 
