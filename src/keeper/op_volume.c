@@ -104,7 +104,7 @@ erase_removed(struct keeper *k, const char *place)
         volume_sweep_init(&s->sweep);
         memcpy(s->place, place, strlen(place) + 1);
         erase_last(k, s);
-        if (k->erasing == s)
+        if (k->erasing == s)    /* lint: it is in the keeper's list */
                 erase_next(k);
 }
 
@@ -119,7 +119,7 @@ volumes_erase_left(struct keeper *k)
 
         while (list && (entry = readdir(list)) != NULL) {
                 place = snprintf(path + len, sizeof path - (size_t)len, "/%s", entry->d_name);
-                if (entry->d_name[0] != '.' && place > 0 && (size_t)(len + place) < sizeof path)
+                if (entry->d_name[0] != '.' && place > 0 && (size_t)len + (size_t)place < sizeof path)
                         erase_removed(k, path);
         }
         if (list)

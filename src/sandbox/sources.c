@@ -560,7 +560,8 @@ add_common(struct opening *o, uint32_t owner, struct error *e)
                 return fail_sys(e, ERROR_MOUNT_UNRESOLVABLE, errno, "opening the worktree's repository");
         if (add_source(o, fd, &source, e) < 0 || !source)
                 return -1;
-        if (source->owner_uid != owner || !source->is_directory || strcmp(source->host_path, o->tree.common) != 0)
+        if (source->owner_uid != owner || !source->is_directory || !source->host_path ||
+            strcmp(source->host_path, o->tree.common) != 0)
                 return worktree_refuse(o->tree.common, "it belongs to another user than the workspace", e);
         o->s->mounts[index] = (struct plan_mount){ .source = index, .at = o->tree.at };
         o->s->common = index;
