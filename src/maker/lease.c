@@ -25,6 +25,7 @@
 
 #include "base/sample.h"
 #include "maker/group.h"
+#include "volume/place.h"
 
 enum { LEASE_LOOK = 16, NAME_ROOM = 64 };
 
@@ -113,21 +114,10 @@ open_directory(const char *path, const char **ret_name)
         return open_own(directory);
 }
 
-static DIR *
-list_of(int dir)
-{
-        int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
-
-        if (!list && fd >= 0)
-                (void)close(fd);
-        return list;
-}
-
 static void
 collect_all(int dir)
 {
-        DIR *list = list_of(dir);
+        DIR *list = place_entries(dir);
         struct dirent *entry;
 
         while (list && (entry = readdir(list)) != NULL)
@@ -144,7 +134,7 @@ static void
 collect_some(int dir)
 {
         static char names[LEASE_LOOK][NAME_ROOM];
-        DIR *list = list_of(dir);
+        DIR *list = place_entries(dir);
         uint64_t state = sample_begin();
         struct dirent *entry;
         size_t seen = 0;
